@@ -1,0 +1,3 @@
+//! Timings of the content policy.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Providers behind one façade: a request in, a stream of events out.

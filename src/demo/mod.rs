@@ -1,0 +1,1 @@
+//! The built-in MCP server of `coyote demo`.

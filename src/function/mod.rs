@@ -1,0 +1,1 @@
+//! From "the model asked" to "here is the answer".

@@ -1,0 +1,5 @@
+//! The binary: everything it does is in the library.
+
+fn main() -> std::process::ExitCode {
+    coyote::cli::main()
+}

@@ -1,0 +1,1 @@
+//! Text → what the human sees: the one owner of the terminal.

@@ -1,0 +1,1 @@
+//! The interactive line loop and its commands.

@@ -1,0 +1,1 @@
+//! The loop, once: for one-shot questions, the REPL and delegates.

@@ -1,0 +1,67 @@
+//! Files that must never be seen half-written, and files that only their owner may read (`H-14`).
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// Who may read a file that coyote writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Mode 0600: it can hold what was said, or a secret.
+    Private,
+    /// As the process's umask says.
+    Shared,
+}
+
+/// Creates `dir` and its missing parents; those it creates get mode 0700.
+pub fn create_private_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// Replaces `path` by `bytes` in one step: a crash at any moment leaves the old or the new file, whole.
+///
+/// A symbolic link is followed and its target replaced. Missing parent directories are created, private.
+pub fn write_atomic(path: &Path, bytes: &[u8], access: Access) -> io::Result<()> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let dir = target
+        .parent()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    create_private_dir(dir)?;
+    let mut temporary = tempfile::Builder::new()
+        .prefix(".coyote-")
+        .suffix(".tmp")
+        .tempfile_in(dir)?;
+    temporary.write_all(bytes)?;
+    temporary.as_file().sync_all()?;
+    if access == Access::Shared {
+        keep_mode(&target, temporary.as_file())?;
+    }
+    temporary.persist(&target).map_err(|error| error.error)?;
+    sync_dir(dir);
+    Ok(())
+}
+
+/// Gives a shared file the mode of the file it replaces, or the usual one; temporary files start private.
+#[cfg(unix)]
+fn keep_mode(target: &Path, file: &fs::File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(target).map_or(0o644, |old| old.permissions().mode() & 0o777);
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn keep_mode(_target: &Path, _file: &fs::File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Makes the rename itself durable; a file system that cannot do so is no reason to fail.
+fn sync_dir(dir: &Path) {
+    if let Ok(dir) = fs::File::open(dir) {
+        let _ = dir.sync_all();
+    }
+}

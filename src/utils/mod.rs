@@ -1,0 +1,13 @@
+//! Leaf helpers, one job a file; this layer imports nothing of ours.
+//!
+//! What belongs here is what three modules need and none of them owns. Whatever knows a protocol, a provider or a
+//! configuration key belongs elsewhere.
+
+pub mod abort;
+pub mod env;
+pub mod error;
+pub mod fs;
+pub mod text;
+
+pub use abort::AbortToken;
+pub use error::{Error, ErrorKind, Exit, Result};

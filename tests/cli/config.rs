@@ -1,0 +1,1 @@
+//! The configuration file, its variables and its errors.

@@ -1,0 +1,1 @@
+//! MCP servers through `coyote mcp` and through a turn.

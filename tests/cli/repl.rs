@@ -1,0 +1,1 @@
+//! The REPL in a real pseudo-terminal.

@@ -1,0 +1,1 @@
+//! Files as an existing user has them.

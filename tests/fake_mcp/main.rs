@@ -1,0 +1,3 @@
+//! A scripted MCP server for the tests.
+
+fn main() {}

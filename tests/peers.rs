@@ -1,0 +1,1 @@
+//! Real MCP servers and a real model; `tests/peers/install.sh` brings them.

@@ -1,0 +1,1 @@
+//! What the tests share: a throw-away home, a scripted provider, a pseudo-terminal.
