@@ -1,0 +1,114 @@
+//! What the terminal is and how the person wants it: values, resolved once and passed in.
+
+use std::io::IsTerminal as _;
+use std::str::FromStr;
+
+/// How [`super::Ui`] shows things.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an independent fact of the machine or switch of the person"
+)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RenderOptions {
+    /// Whether answers on a terminal are styled (`highlight` in `config.yaml`).
+    pub highlight: bool,
+    /// Where lines of an answer are broken on a terminal (`wrap`).
+    pub wrap: Wrap,
+    /// Which colours are legible (`theme`).
+    pub theme: Theme,
+    /// Whether keys can be read.
+    pub stdin_is_terminal: bool,
+    /// Whether answers are seen by a person.
+    pub stdout_is_terminal: bool,
+    /// Whether notices are seen by a person.
+    pub stderr_is_terminal: bool,
+    /// Columns; `None` asks the terminal whenever it matters, so that a resized window is honoured.
+    pub width: Option<u16>,
+    /// `NO_COLOR`: no colour at all, and answers as they are.
+    pub no_color: bool,
+    /// Machine output: errors are JSON.
+    pub json: bool,
+}
+
+impl RenderOptions {
+    /// What the process's own streams are, with everything else at its default.
+    pub fn detect() -> Self {
+        Self {
+            highlight: true,
+            wrap: Wrap::default(),
+            theme: Theme::default(),
+            stdin_is_terminal: std::io::stdin().is_terminal(),
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+            stderr_is_terminal: std::io::stderr().is_terminal(),
+            width: None,
+            no_color: false,
+            json: false,
+        }
+    }
+
+    /// No terminal anywhere: what tests and pipes have.
+    pub fn plain() -> Self {
+        Self {
+            highlight: false,
+            wrap: Wrap::No,
+            theme: Theme::default(),
+            stdin_is_terminal: false,
+            stdout_is_terminal: false,
+            stderr_is_terminal: false,
+            width: Some(80),
+            no_color: true,
+            json: false,
+        }
+    }
+}
+
+/// Where lines of an answer are broken on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Wrap {
+    /// Where the terminal breaks them.
+    #[default]
+    No,
+    /// Between words, at the terminal's width.
+    Auto,
+    /// Between words, at this column or the terminal's width, whichever is less.
+    Columns(u16),
+}
+
+impl FromStr for Wrap {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "no" | "false" | "" => Ok(Self::No),
+            "auto" | "true" => Ok(Self::Auto),
+            number => match number.parse() {
+                Ok(columns) if columns >= 20 => Ok(Self::Columns(columns)),
+                _ => Err(format!(
+                    "`{number}` is no wrap: expected `no`, `auto` or a number of columns from 20"
+                )),
+            },
+        }
+    }
+}
+
+/// Which background the colours are made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Theme {
+    /// Light text on a dark ground.
+    #[default]
+    Dark,
+    /// Dark text on a light ground.
+    Light,
+}
+
+impl FromStr for Theme {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "dark" | "" => Ok(Self::Dark),
+            "light" => Ok(Self::Light),
+            other => Err(format!("`{other}` is no theme: expected `dark` or `light`")),
+        }
+    }
+}
