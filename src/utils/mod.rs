@@ -7,7 +7,9 @@ pub mod abort;
 pub mod env;
 pub mod error;
 pub mod fs;
+pub mod fuzzy;
 pub mod text;
+pub mod words;
 
 pub use abort::AbortToken;
 pub use error::{Error, ErrorKind, Exit, Result};
