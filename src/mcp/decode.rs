@@ -1,0 +1,1 @@
+//! Decoding, leniently, item by item (`M-20`).

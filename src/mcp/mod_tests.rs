@@ -1,0 +1,1 @@
+//! Names: identities that round-trip, look-alikes that do not.

@@ -1,0 +1,1 @@
+//! Lists, page by page, within bounds (`M-19`).

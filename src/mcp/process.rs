@@ -1,0 +1,1 @@
+//! A child process that never outlives coyote (`M-17`).

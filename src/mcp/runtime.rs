@@ -1,0 +1,1 @@
+//! Live servers and what the meta-functions do with them.

@@ -1,0 +1,1 @@
+//! URI templates, level 1 of RFC 6570 (`M-51`).
