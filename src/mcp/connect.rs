@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::kept::Kept;
 use super::{Capabilities, McpError, ServerName, ServerSpec};
 use crate::chat::Progress;
 use crate::utils::AbortToken;
@@ -102,6 +103,7 @@ pub struct Listing {
 #[derive(Debug)]
 pub struct ConnectedServer {
     spec: ServerSpec,
+    kept: Kept,
 }
 
 impl ConnectedServer {
@@ -113,6 +115,11 @@ impl ConnectedServer {
     /// What it was connected from.
     pub fn spec(&self) -> &ServerSpec {
         &self.spec
+    }
+
+    /// What is remembered of it between calls; see [`Kept`] for what ends the memory.
+    pub fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     /// What the server advertised; [`Capabilities::UNKNOWN`] when nobody saw its handshake.

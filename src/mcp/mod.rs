@@ -19,6 +19,7 @@ pub mod decode;
 pub mod error;
 pub mod factory;
 pub mod handler;
+pub mod kept;
 pub mod pager;
 pub mod process;
 pub mod registry;
@@ -37,11 +38,17 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 pub use capability::{Capabilities, McpServerFeatures};
+pub use catalog::{Catalog, CatalogItem, CatalogKind, PromptArgument};
 pub use connect::{CallContext, ConnectedServer, ListKind, Listing};
 pub use error::McpError;
 pub use factory::McpFactory;
+pub use kept::ToolHints;
 pub use registry::{McpRegistry, ServerState, ServerStatus};
+pub use runtime::{
+    DescribeRequest, InvokeRequest, McpRuntime, RawContent, ReadRequest, SearchRequest,
+};
 pub use spec::{Confirm, McpConfig, Origin, ProtocolChoice, ServerSpec, SpecError, TransportSpec};
+pub use spill::SpillDir;
 
 /// Calls a tool of a server.
 pub const MCP_INVOKE_META_FUNCTION_NAME_PREFIX: &str = "mcp_invoke";

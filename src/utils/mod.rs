@@ -8,6 +8,7 @@ pub mod env;
 pub mod error;
 pub mod fs;
 pub mod fuzzy;
+pub mod grep;
 pub mod http;
 pub mod text;
 pub mod words;

@@ -8,6 +8,20 @@ pub fn prefix(text: &str, max: usize) -> &str {
         .unwrap_or_default()
 }
 
+/// A page of `text`: where it begins and what it holds. `offset` rounds forward to a character, the end rounds back,
+/// and a page holds at least one character, so that walking the pages always advances; at or past the end the page
+/// is empty.
+pub fn page(text: &str, offset: usize, max: usize) -> (usize, &str) {
+    let start = text.ceil_char_boundary(offset);
+    let rest = text.get(start..).unwrap_or_default();
+    let end = rest.floor_char_boundary(max);
+    let end = match rest.chars().next() {
+        Some(first) if end == 0 => first.len_utf8(),
+        _ => end,
+    };
+    (start, rest.get(..end).unwrap_or_default())
+}
+
 /// `text` bounded to `max` bytes; what was cut is replaced by `…` (which counts).
 pub fn bounded(text: &str, max: usize) -> Cow<'_, str> {
     if text.len() <= max {
