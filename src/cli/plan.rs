@@ -19,7 +19,7 @@ pub enum Plan {
         model: Option<String>,
     },
     /// Something that needs the configuration.
-    Configured(Configured, Setting),
+    Configured(Configured, Box<Setting>),
 }
 
 /// What needs the configuration.
@@ -314,14 +314,14 @@ fn looked_at(options: &Options) -> Result<Option<(&'static str, Configured)>, cl
     }
 }
 
-fn setting(options: Options) -> Result<Setting, clap::Error> {
+fn setting(options: Options) -> Result<Box<Setting>, clap::Error> {
     let role = match (options.role, options.temp_role) {
         (Some(_), Some(_)) => return Err(conflict("--role", "--temp-role")),
         (Some(name), None) => Some(RoleChoice::Named(name)),
         (None, Some(text)) => Some(RoleChoice::Temporary(text)),
         (None, None) => None,
     };
-    Ok(Setting {
+    Ok(Box::new(Setting {
         json: options.json,
         workspace: if options.no_workspace_mcp {
             Workspace::Ignored
@@ -334,7 +334,7 @@ fn setting(options: Options) -> Result<Setting, clap::Error> {
             Some(name) => SessionChoice::Named(name),
             None => SessionChoice::Temporary,
         }),
-    })
+    }))
 }
 
 /// A subcommand takes none of the chat's own flags.

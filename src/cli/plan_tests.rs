@@ -16,7 +16,7 @@ fn ok(words: &[&str]) -> Plan {
     planned(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
 }
 
-fn chat(words: &[&str]) -> (Chat, Setting) {
+fn chat(words: &[&str]) -> (Chat, Box<Setting>) {
     match ok(words) {
         Plan::Configured(Configured::Chat(chat), setting) => (chat, setting),
         other => panic!("{words:?}: {other:?}"),

@@ -8,10 +8,11 @@ use super::*;
 
 /// Sends `messages`, ends the input, and returns everything answered.
 fn exchange(messages: &[Value], spoil: Option<Spoil>) -> Vec<Value> {
-    let input: String = messages
-        .iter()
-        .map(|message| format!("{message}\n"))
-        .collect();
+    let mut input = String::new();
+    for message in messages {
+        input.push_str(&message.to_string());
+        input.push('\n');
+    }
     raw_exchange(input.as_bytes(), spoil)
 }
 
@@ -41,7 +42,8 @@ impl Write for Sender {
     }
 }
 
-fn request(id: u32, method: &str, params: Value) -> Value {
+fn request(id: u32, method: &str, params: impl Into<Value>) -> Value {
+    let params = params.into();
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
 }
 
