@@ -126,9 +126,20 @@ impl Ui {
         *self.line_sink.lock() = sink;
     }
 
+    /// A line on stderr that is sanitised and styled already (it came through a [`LineSink`]).
+    pub fn styled_line(&self, line: &str) {
+        self.emit(line.to_owned());
+    }
+
+    /// Ends a line on stderr that was left open (a prompt that was given up).
+    pub fn end_line(&self) {
+        let _ = writeln!(io::stderr());
+    }
+
     fn emit(&self, line: String) {
-        let sink = self.line_sink.lock().clone();
-        if let Some(sink) = sink {
+        // Held while the sink runs: once a sink has been taken away, nothing arrives in it any more.
+        let sink = self.line_sink.lock();
+        if let Some(sink) = sink.as_ref() {
             sink(line);
         } else {
             let _ = writeln!(io::stderr(), "{line}");
