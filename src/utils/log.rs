@@ -119,7 +119,7 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r#"(?i)(?P<kept>\b(?:proxy-)?(?:authorization|cookie)\\?"?'?\s*[:=,]\s*\\?"?'?)[^\r\n"'\\]+"#,
         r"(?i)(?P<kept>\bbearer\s+)[^\s,;]+",
         // Names that hold keys, in JSON, YAML, headers, environments and debug output.
-        r#"(?i)(?P<kept>\b[a-z0-9_-]*(?:api[-_]?key|[-_]?key|token|secret|passw(?:or)?d|credentials)\\?"?'?\s*[:=]\s*\\?"?'?)[^\s"'\\,;&)}\]]+"#,
+        r#"(?i)(?P<kept>\b[a-z0-9_-]*(?:api[-_]?key|[-_]key|token|secret|passw(?:or)?d|credentials)\\?"?'?\s*[:=]\s*\\?"?'?)[^\s"'\\,;&)}\]]+"#,
         r#"(?i)(?P<kept>[?&](?:key|token|sig|signature|code|auth)=)[^&\s"'#]+"#,
         // user:password@host
         r"(?P<kept>://[^/\s:@]*:)[^/\s@]+@",
