@@ -6,6 +6,7 @@
 pub mod args;
 mod complete;
 pub mod plan;
+pub mod tour;
 
 use std::process::ExitCode;
 
