@@ -5,6 +5,8 @@
 
 pub mod args;
 mod complete;
+pub mod mcp;
+mod mcp_text;
 pub mod plan;
 pub mod tour;
 
