@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::ClientError;
+use super::{ClientError, models};
 
 /// Which provider a client talks to; decides the wire, the usual address and the usual key variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -283,13 +283,18 @@ impl ProviderConfig {
         self
     }
 
-    /// The facts of `name`: as configured, else only the name.
+    /// The facts of `name`: as configured, else what is known of it without asking.
     pub fn model(&self, name: &str) -> ModelFacts {
         self.models
             .iter()
             .find(|model| model.name == name)
             .cloned()
-            .unwrap_or_else(|| ModelFacts::named(name))
+            .unwrap_or_else(|| models::guess(self.kind, name))
+    }
+
+    /// Whether a request without a key is pointless.
+    pub(super) fn needs_key(&self) -> bool {
+        !self.kind.usual_variables().is_empty() && self.is_at_usual_base()
     }
 
     fn is_at_usual_base(&self) -> bool {
@@ -319,3 +324,7 @@ fn host(url: &str) -> Option<&str> {
     let rest = url.split_once("://")?.1;
     rest.split(['/', '?', '#']).next()
 }
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -53,6 +53,8 @@ pub enum ClientError {
         message: String,
         /// How long it asks to be left alone.
         retry_after: Option<Duration>,
+        /// Whether the same request may succeed a little later.
+        retryable: bool,
     },
     /// The provider reported an error inside an answer that had begun.
     #[error("`{provider}` failed while answering: {message}")]
@@ -61,6 +63,8 @@ pub enum ClientError {
         provider: String,
         /// What the provider said, bounded.
         message: String,
+        /// Whether it is a passing trouble, and nothing had been delivered.
+        retryable: bool,
     },
     /// No connection, or it broke before the answer began.
     #[error("cannot reach `{provider}` at `{url}`: {message}")]
@@ -71,6 +75,8 @@ pub enum ClientError {
         url: String,
         /// Why.
         message: String,
+        /// Whether it broke after it had been made.
+        retryable: bool,
     },
     /// The provider was silent for too long.
     #[error("`{provider}` has been silent for {} seconds", after.as_secs())]
@@ -116,15 +122,15 @@ impl ClientError {
     /// Whether the same request may succeed a little later.
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Status { status, .. } => matches!(status, 408 | 409 | 425 | 429 | 500..=599),
-            Self::Connect { .. } => true,
-            Self::Truncated { retryable, .. } => *retryable,
+            Self::Status { retryable, .. }
+            | Self::Frame { retryable, .. }
+            | Self::Connect { retryable, .. }
+            | Self::Truncated { retryable, .. } => *retryable,
             Self::Aborted(_)
             | Self::Config(_)
             | Self::NoKey { .. }
             | Self::Unauthorized { .. }
             | Self::ContextOverflow { .. }
-            | Self::Frame { .. }
             | Self::Idle { .. }
             | Self::TooLarge { .. }
             | Self::Nonsense { .. }
@@ -140,6 +146,14 @@ impl ClientError {
     /// Whether the person cancelled.
     pub fn is_aborted(&self) -> bool {
         matches!(self, Self::Aborted(_))
+    }
+
+    /// How long the provider asks to be left alone.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
     }
 
     fn hint(&self) -> Option<String> {
@@ -198,3 +212,7 @@ impl From<ClientError> for Error {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "error_tests.rs"]
+mod tests;
