@@ -6,6 +6,7 @@
 pub mod abort;
 pub mod env;
 pub mod error;
+pub mod fetch;
 pub mod fs;
 pub mod fuzzy;
 pub mod grep;
