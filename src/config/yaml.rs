@@ -1,0 +1,51 @@
+//! YAML in and out, with positions in errors and with one set of bounds for files coyote wrote itself.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::utils::{Error, ErrorKind, Result};
+
+/// How deep a file of ours nests: what JSON we accept from servers and models may (128), and the file around it.
+const OWN_DEPTH: usize = 160;
+/// Nodes and bytes of a file of ours: bounded by what fits into memory, and conversations with images are long.
+const OWN_SIZE: usize = 1 << 30;
+
+/// Reads a hand-written file; an empty one is the default. The error has file, line, column and the lines around.
+pub(super) fn read_or_default<T: DeserializeOwned + Default>(text: &str, file: &Path) -> Result<T> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let blank = |line: &str| {
+        let line = line.trim();
+        line.is_empty() || line.starts_with('#')
+    };
+    if text.lines().all(blank) {
+        return Ok(T::default());
+    }
+    serde_saphyr::from_str(text).map_err(|error| positioned(&error, file))
+}
+
+/// Reads a file that coyote wrote: as large as conversations get.
+pub(super) fn read_own<T: DeserializeOwned>(text: &str, file: &Path) -> Result<T> {
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: OWN_DEPTH,
+            max_nodes: OWN_SIZE,
+            max_events: OWN_SIZE,
+            max_total_scalar_bytes: OWN_SIZE,
+        },
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| positioned(&error, file))
+}
+
+/// Writes a value.
+pub(super) fn write<T: Serialize>(value: &T) -> Result<String> {
+    serde_saphyr::to_string(value).map_err(|error| Error::new(ErrorKind::Internal, error))
+}
+
+fn positioned(error: &serde_saphyr::Error, file: &Path) -> Error {
+    let place = error.location().map_or_else(String::new, |location| {
+        format!(":{}:{}", location.line(), location.column())
+    });
+    Error::config(error).context(format!("`{}{place}` cannot be used", file.display()))
+}
