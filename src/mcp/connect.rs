@@ -2,16 +2,34 @@
 //!
 //! Answers are raw JSON; what they mean is decided above, leniently (`M-20`). Every request has a timeout, can be
 //! cancelled, and leaves the server usable (`M-15`).
-#![allow(clippy::unused_async, reason = "the interface first: bodies follow")]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::connection::{Connection, Limits};
+use super::handler::Changes;
 use super::kept::Kept;
+use super::pager::{Next, Pager};
+use super::transport::Ended;
 use super::{Capabilities, McpError, ServerName, ServerSpec};
 use crate::chat::Progress;
-use crate::utils::AbortToken;
+use crate::utils::{AbortToken, text};
+
+/// How long a call or a read may take, unless the entry says otherwise (`M-15`).
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a list may take, all its pages together, unless the entry says otherwise.
+pub const DEFAULT_LIST_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a request may take in all, however much progress its server reports.
+pub const TOTAL_TIMEOUT: Duration = Duration::from_mins(10);
+/// A server that ends twice within this time is left alone (`M-16`).
+const FAILURE_WINDOW: Duration = Duration::from_mins(1);
+/// How much of a name or a URI an error quotes, in bytes.
+const QUOTE_MAX: usize = 200;
 
 /// How one request is made.
 #[derive(Clone)]
@@ -104,9 +122,75 @@ pub struct Listing {
 pub struct ConnectedServer {
     spec: ServerSpec,
     kept: Kept,
+    changes: Arc<Changes>,
+    state: RwLock<State>,
+    /// Held while a dead connection is replaced, so that many requests restart a server once.
+    restarting: tokio::sync::Mutex<()>,
+    /// Kinds that are advertised and answered with "no such method", on the connection at hand (`M-34`).
+    unsupported: Mutex<BTreeSet<ListKind>>,
+    closing: AbortToken,
+}
+
+#[derive(Debug)]
+struct State {
+    connection: Arc<Connection>,
+    /// When it last died and was restarted.
+    last_failure: Option<Instant>,
+    /// Why it is not restarted any more.
+    given_up: Option<String>,
 }
 
 impl ConnectedServer {
+    /// Connects.
+    pub(crate) async fn connect(spec: &ServerSpec, abort: &AbortToken) -> Result<Self, McpError> {
+        let changes = Arc::default();
+        let connection = Connection::open(spec, &changes, abort).await?;
+        Ok(Self::new(spec, changes, connection))
+    }
+
+    /// Connects over streams instead of starting a program: for a server inside this process, and for tests. Such a
+    /// connection is not restarted.
+    pub async fn over_streams(
+        spec: &ServerSpec,
+        input: impl AsyncRead + Unpin + Send + 'static,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> Result<Arc<Self>, McpError> {
+        let changes = Arc::default();
+        let connection = Connection::over(spec, &changes, input, output).await?;
+        Ok(Arc::new(Self::new(spec, changes, connection)))
+    }
+
+    /// [`Self::over_streams`] without a handshake: nothing is known of the server but that it is there (`M-30`).
+    pub fn without_handshake(
+        spec: &ServerSpec,
+        input: impl AsyncRead + Unpin + Send + 'static,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> Arc<Self> {
+        let changes = Arc::default();
+        let connection = Connection::without_handshake(spec, &changes, input, output);
+        Arc::new(Self::new(spec, changes, connection))
+    }
+
+    fn new(spec: &ServerSpec, changes: Arc<Changes>, connection: Connection) -> Self {
+        Self {
+            spec: spec.clone(),
+            changes,
+            state: RwLock::new(State {
+                connection: Arc::new(connection),
+                last_failure: None,
+                given_up: None,
+            }),
+            restarting: tokio::sync::Mutex::default(),
+            unsupported: Mutex::default(),
+            closing: AbortToken::new(),
+            kept: Kept::default(),
+        }
+    }
+
+    fn current(&self) -> Arc<Connection> {
+        Arc::clone(&self.state.read().connection)
+    }
+
     /// The configured name.
     pub fn name(&self) -> &ServerName {
         &self.spec.name
@@ -124,27 +208,39 @@ impl ConnectedServer {
 
     /// What the server advertised; [`Capabilities::UNKNOWN`] when nobody saw its handshake.
     pub fn capabilities(&self) -> Capabilities {
-        Capabilities::UNKNOWN
+        self.current().capabilities()
     }
 
     /// Whether the server's handshake was seen.
     pub fn peer_known(&self) -> bool {
-        false
+        self.current().handshake().is_some()
     }
 
     /// The negotiated protocol revision.
     pub fn protocol_version(&self) -> Option<String> {
-        None
+        self.current().revision().map(str::to_owned)
     }
 
     /// The server's own name and version.
     pub fn server_info(&self) -> Option<(String, String)> {
-        None
+        self.current().handshake()?.server_info.clone()
     }
 
     /// What the server wants models to know.
     pub fn instructions(&self) -> Option<String> {
-        None
+        self.current().handshake()?.instructions.clone()
+    }
+
+    /// The last lines the server wrote to its stderr.
+    pub fn stderr_tail(&self) -> Vec<String> {
+        self.current()
+            .stderr()
+            .map_or_else(Vec::new, |stderr| stderr.lines())
+    }
+
+    /// The kinds that are advertised and, as far as was asked, not served (`M-34`).
+    pub fn unsupported(&self) -> Vec<ListKind> {
+        self.unsupported.lock().iter().copied().collect()
     }
 
     /// Sends one request and returns its `result`, raw. A dead server is restarted once first (`M-16`).
@@ -156,42 +252,231 @@ impl ConnectedServer {
         params: Map<String, Value>,
         cx: &CallContext,
     ) -> Result<Value, McpError> {
-        let _ = (params, cx);
-        Err(self.unavailable(method))
+        let operation = operation_words(method, &params);
+        let connection = self.connection(&operation, &cx.abort).await?;
+        let limits = self.limits(DEFAULT_TIMEOUT);
+        connection
+            .call(&operation, method, params, limits, cx)
+            .await
     }
 
     /// Lists everything of one kind, following the pages within bounds (`M-19`). A kind that is not advertised is
     /// never asked for and is empty (`M-34`).
     pub async fn list(&self, kind: ListKind, cx: &CallContext) -> Result<Listing, McpError> {
-        let _ = cx;
-        Err(self.unavailable(kind.method()))
+        let operation = format!("listing {}", kind.words());
+        let connection = self.connection(&operation, &cx.abort).await?;
+        if !advertised(kind, connection.capabilities()) {
+            return Ok(Listing::default());
+        }
+        let limits = self.limits(DEFAULT_LIST_TIMEOUT);
+        let deadline = Instant::now() + limits.idle;
+        let mut pager = Pager::new(kind);
+        let mut cursor: Option<String> = None;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let page = Limits {
+                idle: left,
+                total: left,
+            };
+            let params = Pager::params(cursor.as_deref());
+            let answer = connection
+                .call(&operation, kind.method(), params, page, cx)
+                .await;
+            match answer {
+                Ok(result) => match pager.page(result) {
+                    Next::Page(next) => cursor = Some(next),
+                    Next::Done => return Ok(self.listed(pager)),
+                },
+                Err(error) if error.is_method_not_found() => {
+                    return Ok(self.not_served(kind));
+                }
+                Err(McpError::Timeout { .. }) if pager.has_items() => {
+                    pager.warn("the server takes too long");
+                    return Ok(self.listed(pager));
+                }
+                Err(McpError::Timeout {
+                    server, operation, ..
+                }) => {
+                    return Err(McpError::Timeout {
+                        server,
+                        operation,
+                        limit: limits.idle,
+                    });
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
-    /// Asks whether the server is there.
+    fn listed(&self, pager: Pager) -> Listing {
+        let listing = pager.finish();
+        if let Some(warning) = &listing.warning {
+            tracing::warn!(server = %self.spec.name, "{warning}");
+        }
+        listing
+    }
+
+    fn not_served(&self, kind: ListKind) -> Listing {
+        if self.unsupported.lock().insert(kind) {
+            let kind = kind.words();
+            tracing::info!(server = %self.spec.name, "{kind} are advertised and not served");
+        }
+        Listing {
+            unsupported: true,
+            ..Listing::default()
+        }
+    }
+
+    /// Asks whether the server is there. One that does not know the question is.
     pub async fn ping(&self, cx: &CallContext) -> Result<(), McpError> {
-        let _ = cx;
-        Err(self.unavailable("ping"))
+        match self.request("ping", Map::new(), cx).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_method_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Grows whenever what was known of a kind is no longer: the server said so, or it was reconnected.
     pub fn generation(&self, kind: ListKind) -> u64 {
-        let _ = kind;
-        0
+        self.changes.of(kind)
     }
 
     /// Whether the connection is up.
     pub fn is_running(&self) -> bool {
-        false
+        !self.closing.is_cancelled() && self.current().ended().is_none()
     }
 
-    /// Ends the connection and the process, within 1.5 s (`M-17`).
-    pub async fn close(&self) {}
+    /// Whether asking can succeed: the connection is up, or may be restarted by the next use.
+    pub fn is_usable(&self) -> bool {
+        !self.closing.is_cancelled() && self.state.read().given_up.is_none()
+    }
 
-    fn unavailable(&self, operation: &str) -> McpError {
+    /// Why the connection is down, when it is.
+    pub fn down_reason(&self) -> Option<String> {
+        let given_up = self.state.read().given_up.clone();
+        given_up.or_else(|| Some(self.current().ended()?.reason))
+    }
+
+    /// Ends the connection and the process, within 1.5 s (`M-17`). It is not restarted.
+    pub async fn close(&self) {
+        self.closing.cancel();
+        self.current().close().await;
+    }
+
+    fn limits(&self, default: Duration) -> Limits {
+        let idle = self.spec.timeout.unwrap_or(default);
+        Limits {
+            idle,
+            total: idle.max(TOTAL_TIMEOUT),
+        }
+    }
+
+    /// A live connection: the one at hand, or a new one in place of one that died.
+    pub(crate) async fn connection(
+        &self,
+        operation: &str,
+        abort: &AbortToken,
+    ) -> Result<Arc<Connection>, McpError> {
+        let live = |connection: &Arc<Connection>| connection.ended().is_none();
+        let current = self.current();
+        if live(&current) && !self.closing.is_cancelled() {
+            return Ok(current);
+        }
+        let restart = async {
+            let _one_at_a_time = self.restarting.lock().await;
+            let current = self.current();
+            match current.ended() {
+                None => Ok(current),
+                Some(ended) => self.reconnect(operation, &ended, abort).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(self.down(operation, "it was stopped")),
+            () = abort.cancelled() => Err(McpError::Cancelled),
+            connection = restart => connection,
+        }
+    }
+
+    async fn reconnect(
+        &self,
+        operation: &str,
+        ended: &Ended,
+        abort: &AbortToken,
+    ) -> Result<Arc<Connection>, McpError> {
+        self.may_restart(ended)
+            .map_err(|reason| self.down(operation, &reason))?;
+        tracing::info!(server = %self.spec.name, reason = ended.reason, "restarting");
+        let opened = Connection::open(&self.spec, &self.changes, abort).await;
+        let connection = match opened {
+            Ok(connection) => Arc::new(connection),
+            Err(McpError::Cancelled) => {
+                // The person gave up, not the server: the next use may try again.
+                self.state.write().last_failure = None;
+                return Err(McpError::Cancelled);
+            }
+            Err(error) => {
+                self.state.write().given_up = Some(error.to_string());
+                return Err(error);
+            }
+        };
+        self.state.write().connection = Arc::clone(&connection);
+        self.unsupported.lock().clear();
+        self.changes.bump(&ListKind::ALL);
+        Ok(connection)
+    }
+
+    /// Whether this end is the first for a while; notes it either way (`M-16`).
+    fn may_restart(&self, ended: &Ended) -> Result<(), String> {
+        let mut state = self.state.write();
+        if let Some(reason) = &state.given_up {
+            return Err(reason.clone());
+        }
+        let too_soon = state
+            .last_failure
+            .is_some_and(|last| ended.at.saturating_duration_since(last) < FAILURE_WINDOW);
+        if too_soon {
+            let reason = format!("{}, for the second time within a minute", ended.reason);
+            state.given_up = Some(reason.clone());
+            return Err(reason);
+        }
+        state.last_failure = Some(ended.at);
+        Ok(())
+    }
+
+    fn down(&self, operation: &str, reason: &str) -> McpError {
         McpError::Closed {
             server: self.spec.name.clone(),
             operation: operation.to_owned(),
-            reason: "not available yet".into(),
+            reason: reason.to_owned(),
         }
     }
 }
+
+fn advertised(kind: ListKind, capabilities: Capabilities) -> bool {
+    match kind {
+        ListKind::Tools => capabilities.tools,
+        ListKind::Resources | ListKind::ResourceTemplates => capabilities.resources,
+        ListKind::Prompts => capabilities.prompts,
+    }
+}
+
+/// What a request does, in words for an error.
+fn operation_words(method: &str, params: &Map<String, Value>) -> String {
+    let quoted = |key: &str| {
+        let text = params.get(key).and_then(Value::as_str).unwrap_or_default();
+        format!("`{}`", text::bounded(text, QUOTE_MAX))
+    };
+    match method {
+        "tools/call" => format!("calling tool {}", quoted("name")),
+        "resources/read" => format!("reading {}", quoted("uri")),
+        "prompts/get" => format!("getting prompt {}", quoted("name")),
+        "completion/complete" => "completing an argument".into(),
+        "ping" => "asking for a sign of life".into(),
+        _ => format!("`{}`", text::bounded(method, QUOTE_MAX)),
+    }
+}
+
+#[cfg(test)]
+#[path = "connect_tests.rs"]
+mod tests;

@@ -1,14 +1,29 @@
 //! One connection per thing that is connected, shared by whoever wants it (`M-14`).
-#![allow(clippy::unused_async, reason = "the interface first: bodies follow")]
+//!
+//! The factory remembers its connections weakly: they live as long as a registry, a role or an agent holds them.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 
-use super::{ConnectedServer, McpError, ServerSpec};
+use futures::future::join_all;
+use parking_lot::Mutex;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use super::{ConnectedServer, McpError, ServerSpec, TransportSpec};
 use crate::utils::AbortToken;
+
+/// A digest of everything that changes what is connected; secrets go in and do not come out.
+type Key = [u8; 32];
+/// Held while one key is being connected, so that all who want it share one connection.
+type Slot = Arc<tokio::sync::Mutex<Weak<ConnectedServer>>>;
 
 /// Makes connections and remembers, weakly, those it made.
 #[derive(Debug, Default)]
-pub struct McpFactory {}
+pub struct McpFactory {
+    slots: Mutex<HashMap<Key, Slot>>,
+    closing: AbortToken,
+}
 
 impl McpFactory {
     /// A factory without connections.
@@ -22,11 +37,61 @@ impl McpFactory {
         spec: &ServerSpec,
         abort: &AbortToken,
     ) -> Result<Arc<ConnectedServer>, McpError> {
-        let _ = abort;
-        Err(McpError::Unavailable {
-            server: spec.name.clone(),
-            reason: "not available yet".into(),
-            stderr: Vec::new(),
-        })
+        if spec.disabled {
+            return Err(McpError::Disabled {
+                server: spec.name.clone(),
+            });
+        }
+        let slot = Arc::clone(self.slots.lock().entry(key(spec)).or_default());
+        let acquired = async {
+            let mut slot = slot.lock().await;
+            let held = slot.upgrade().filter(|server| server.is_usable());
+            if let Some(server) = held {
+                // Whoever acquires a server wants it running.
+                server.connection("connecting", abort).await?;
+                return Ok(server);
+            }
+            let server = Arc::new(ConnectedServer::connect(spec, abort).await?);
+            *slot = Arc::downgrade(&server);
+            Ok(server)
+        };
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(McpError::Cancelled),
+            () = abort.cancelled() => Err(McpError::Cancelled),
+            acquired = acquired => acquired,
+        }
+    }
+
+    /// Ends every connection anybody still holds, in parallel, and makes no more.
+    pub async fn close_all(&self) {
+        self.closing.cancel();
+        let slots: Vec<Slot> = self.slots.lock().values().cloned().collect();
+        join_all(slots.iter().map(|slot| async {
+            let server = slot.lock().await.upgrade();
+            if let Some(server) = server {
+                server.close().await;
+            }
+        }))
+        .await;
     }
 }
+
+fn key(spec: &ServerSpec) -> Key {
+    let transport = match &spec.transport {
+        TransportSpec::Stdio {
+            command,
+            args,
+            cwd,
+            env,
+        } => json!(["stdio", command, args, cwd, env, spec.scrub_env]),
+        TransportSpec::Http { url, headers } => json!(["http", url, headers]),
+    };
+    let protocol = format!("{:?}", spec.protocol);
+    let whole = json!([spec.name.as_str(), transport, protocol]).to_string();
+    Sha256::digest(whole.as_bytes()).into()
+}
+
+#[cfg(test)]
+#[path = "factory_tests.rs"]
+mod tests;

@@ -5,9 +5,9 @@
 //! meta-function is called, and what a server's directory is called. No other file builds, tests or splits one.
 //!
 //! ```text
-//! spec ── registry ── factory ── connect ─┬─ transport ── process     what is connected, and by whom
-//!                                         ├─ handler                  what servers say unasked
-//!                                         └─ pager                    lists, bounded
+//! spec ── registry ── factory ── connect ── connection ─┬─ transport ── process     what is connected, and by whom
+//!                                                       ├─ handler                  what servers say unasked
+//!                                                       └─ pager                    lists, bounded
 //! runtime ─┬─ catalog, template, decode                              what the model can ask for
 //!          └─ render, spill                                          what the model gets to read
 //! ```
@@ -15,7 +15,9 @@
 pub mod capability;
 pub mod catalog;
 pub mod connect;
+pub mod connection;
 pub mod decode;
+mod entry;
 pub mod error;
 pub mod factory;
 pub mod handler;
@@ -357,6 +359,8 @@ fn is_device_name(name: &str) -> bool {
         })
 }
 
+#[cfg(test)]
+pub(crate) mod test_support;
 #[cfg(test)]
 #[path = "mod_tests.rs"]
 mod tests;

@@ -7,7 +7,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::ServerName;
+use serde_json::{Map, Value};
+
+use super::{ServerName, entry};
 use crate::utils::Error;
 
 /// How long a server may take to start and to come through the handshake, unless its entry says otherwise.
@@ -145,11 +147,50 @@ pub fn parse(
     origin: Origin,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<McpConfig, Error> {
-    let _ = (text, origin, env);
-    Err(Error::config(format!(
-        "cannot read `{}` yet",
-        file.display()
-    )))
+    let shown = file.display();
+    let text = text.trim_start_matches('\u{feff}');
+    let whole: Value = serde_json::from_str(text).map_err(|error| {
+        Error::config(format!("`{shown}` is not valid JSON: {error}"))
+            .hint(format!("edit `{shown}`"))
+    })?;
+    let no_servers = || {
+        Error::config(format!("`{shown}` has no object `mcpServers`")).hint(format!(
+            "edit `{shown}`: {{\"mcpServers\": {{\"name\": {{…}}}}}}"
+        ))
+    };
+    let Value::Object(mut whole) = whole else {
+        return Err(no_servers());
+    };
+    let entries = match whole.remove("mcpServers") {
+        Some(Value::Object(entries)) => entries,
+        Some(Value::Null) => Map::new(),
+        None if whole.is_empty() => Map::new(),
+        _ => return Err(no_servers()),
+    };
+    let mut config = McpConfig::default();
+    for (name, entry) in entries {
+        match ServerName::new(&name) {
+            Ok(name) => {
+                let mut warnings = Vec::new();
+                let spec = entry::decode(&name, &entry, origin, env, &mut warnings);
+                let spec = spec.map_err(|reason| SpecError {
+                    reason,
+                    origin,
+                    file: file.to_path_buf(),
+                });
+                let warnings = warnings
+                    .into_iter()
+                    .map(|warning| format!("`{shown}`: server `{name}`: {warning}"));
+                config.warnings.extend(warnings);
+                config.servers.insert(name, spec);
+            }
+            Err(error) => {
+                let warning = format!("`{shown}`: an entry is ignored: {error}");
+                config.warnings.push(warning);
+            }
+        }
+    }
+    Ok(config)
 }
 
 impl fmt::Debug for TransportSpec {
@@ -185,3 +226,7 @@ impl TransportSpec {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;

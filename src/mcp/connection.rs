@@ -1,0 +1,538 @@
+//! One connection to a server, from the handshake to its end. It is never revived: `connect` makes a new one.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rmcp::model::{ClientRequest, CustomRequest, ErrorCode, ProtocolVersion, ServerResult};
+use rmcp::service::{
+    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
+    PeerRequestOptions, RequestHandle, RoleClient, RunningService, ServiceError,
+};
+use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::time::{sleep_until, timeout_at};
+
+use super::handler::{Changes, Handler, Inbox};
+use super::process::{ServerProcess, StderrTail};
+use super::transport::{Ended, Handshake, LOCAL_ERROR, Link, PipeTransport, ProgressRoute};
+use super::{
+    CallContext, Capabilities, McpError, ProtocolChoice, ServerName, ServerSpec, TransportSpec,
+};
+use crate::utils::{AbortToken, text};
+
+/// How many progress reports of one request may wait to be taken.
+const PROGRESS_MAX: usize = 64;
+/// The longest error message of a server that is passed on, in bytes (`M-46`).
+const ERROR_MESSAGE_MAX: usize = 4096;
+/// JSON-RPC: the parameters are not what the method takes.
+const INVALID_PARAMS: i32 = -32602;
+/// MCP: the protocol revision is not supported.
+const UNSUPPORTED_REVISION: i32 = -32022;
+
+/// How long a request may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Without a sign of life.
+    pub(crate) idle: Duration,
+    /// In all.
+    pub(crate) total: Duration,
+}
+
+/// A server that came through the handshake.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    server: ServerName,
+    service: RunningService<RoleClient, Handler>,
+    link: Arc<Link>,
+    process: Option<ServerProcess>,
+    revision: Option<String>,
+}
+
+/// Why one attempt to connect came to nothing.
+#[derive(Debug)]
+struct Failure {
+    reason: String,
+    /// Another way of beginning the conversation may work (`M-14`).
+    other_way: bool,
+    stderr: Vec<String>,
+}
+
+impl Failure {
+    fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            other_way: false,
+            stderr: Vec::new(),
+        }
+    }
+}
+
+impl Connection {
+    /// Connects, within the entry's start timeout, in the ways its protocol choice allows.
+    pub(crate) async fn open(
+        spec: &ServerSpec,
+        changes: &Arc<Changes>,
+        abort: &AbortToken,
+    ) -> Result<Self, McpError> {
+        let deadline = tokio::time::Instant::now() + spec.startup_timeout;
+        let unavailable = |failure: Failure| McpError::Unavailable {
+            server: spec.name.clone(),
+            reason: failure.reason,
+            stderr: failure.stderr,
+        };
+        let connecting = async {
+            let (first, second) = ways(&spec.protocol).map_err(Failure::new)?;
+            let failure = match Self::attempt(spec, changes, first, deadline).await {
+                Ok(connection) => return Ok(connection),
+                Err(failure) => failure,
+            };
+            let Some(second) = second.filter(|_| failure.other_way) else {
+                return Err(failure);
+            };
+            tracing::info!(server = %spec.name, reason = failure.reason, "trying discovery");
+            Self::attempt(spec, changes, second, deadline)
+                .await
+                // What the server said to the usual handshake is what its user can act on.
+                .map_err(|_| failure)
+        };
+        tokio::select! {
+            biased;
+            () = abort.cancelled() => Err(McpError::Cancelled),
+            connected = connecting => connected.map_err(unavailable),
+        }
+    }
+
+    async fn attempt(
+        spec: &ServerSpec,
+        changes: &Arc<Changes>,
+        way: ClientLifecycleMode,
+        deadline: tokio::time::Instant,
+    ) -> Result<Self, Failure> {
+        match &spec.transport {
+            TransportSpec::Stdio { .. } => Self::attempt_stdio(spec, changes, way, deadline).await,
+            TransportSpec::Http { .. } => Err(Failure::new(
+                "http servers are not supported by this build yet",
+            )),
+        }
+    }
+
+    async fn attempt_stdio(
+        spec: &ServerSpec,
+        changes: &Arc<Changes>,
+        way: ClientLifecycleMode,
+        deadline: tokio::time::Instant,
+    ) -> Result<Self, Failure> {
+        let (process, pipes) = ServerProcess::spawn(spec).map_err(Failure::new)?;
+        let stderr = process.stderr();
+        let inbox = Inbox::new(spec.name.clone(), Arc::clone(changes));
+        let link = Link::new(spec.name.clone(), inbox.clone());
+        let exit = process.exit();
+        let transport = PipeTransport::start(
+            Arc::clone(&link),
+            pipes.stdout,
+            pipes.stdin,
+            Some(exit),
+            process.closing(),
+        );
+        let handshake = Self::shake_hands(&spec.name, link, transport, inbox, way);
+        let connected = timeout_at(deadline, handshake).await.unwrap_or_else(|_| {
+            let limit = spec.startup_timeout.as_secs_f64();
+            Err(Failure::new(format!(
+                "it did not answer within {limit} s (`startup_timeout`)"
+            )))
+        });
+        match connected {
+            Ok(mut connection) => {
+                connection.process = Some(process);
+                Ok(connection)
+            }
+            Err(failure) => {
+                // The last words of a server that just died are still in its pipe.
+                process.close().await;
+                Err(Failure {
+                    stderr: stderr.lines(),
+                    ..failure
+                })
+            }
+        }
+    }
+
+    async fn shake_hands(
+        server: &ServerName,
+        link: Arc<Link>,
+        transport: PipeTransport,
+        inbox: Inbox,
+        way: ClientLifecycleMode,
+    ) -> Result<Self, Failure> {
+        let asked = match &way {
+            ClientLifecycleMode::Discover { preferred_versions } => {
+                preferred_versions.first().cloned().unwrap_or_default()
+            }
+            _ => ProtocolVersion::LATEST_WITH_INITIALIZE,
+        };
+        let handler = Handler::new(asked, inbox);
+        let service = handler
+            .serve_with_lifecycle(transport, way)
+            .await
+            .map_err(|error| handshake_failure(&error, link.ended()))?;
+        service
+            .set_response_cache_config(ClientCacheConfig::disabled())
+            .await;
+        let peer = service.peer_info();
+        let revision = peer.map(|peer| peer.protocol_version.clone());
+        if let Some(revision) = &revision
+            && !ProtocolVersion::KNOWN_VERSIONS.contains(revision)
+        {
+            return Err(unknown_revision(revision.as_str()));
+        }
+        Ok(Self {
+            server: server.clone(),
+            service,
+            link,
+            process: None,
+            revision: revision.map(|revision| revision.as_str().to_owned()),
+        })
+    }
+
+    /// Connects over streams instead of a process: for servers inside this process, and for tests.
+    pub(crate) async fn over(
+        spec: &ServerSpec,
+        changes: &Arc<Changes>,
+        input: impl AsyncRead + Unpin + Send + 'static,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> Result<Self, McpError> {
+        let inbox = Inbox::new(spec.name.clone(), Arc::clone(changes));
+        let link = Link::new(spec.name.clone(), inbox.clone());
+        let transport =
+            PipeTransport::start(Arc::clone(&link), input, output, None, AbortToken::new());
+        let handshake = Self::shake_hands(
+            &spec.name,
+            link,
+            transport,
+            inbox,
+            ClientLifecycleMode::Initialize,
+        );
+        let connected = tokio::time::timeout(spec.startup_timeout, handshake).await;
+        connected
+            .unwrap_or_else(|_| Err(Failure::new("it did not answer in time")))
+            .map_err(|failure| McpError::Unavailable {
+                server: spec.name.clone(),
+                reason: failure.reason,
+                stderr: failure.stderr,
+            })
+    }
+
+    /// [`Self::over`] without a handshake: nothing is known of the server (`M-30`).
+    pub(crate) fn without_handshake(
+        spec: &ServerSpec,
+        changes: &Arc<Changes>,
+        input: impl AsyncRead + Unpin + Send + 'static,
+        output: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> Self {
+        let inbox = Inbox::new(spec.name.clone(), Arc::clone(changes));
+        let link = Link::new(spec.name.clone(), inbox.clone());
+        let transport =
+            PipeTransport::start(Arc::clone(&link), input, output, None, AbortToken::new());
+        let handler = Handler::new(ProtocolVersion::LATEST_WITH_INITIALIZE, inbox);
+        Self {
+            server: spec.name.clone(),
+            service: rmcp::service::serve_directly(handler, transport, None),
+            link,
+            process: None,
+            revision: None,
+        }
+    }
+
+    pub(crate) fn handshake(&self) -> Option<&Handshake> {
+        self.link.handshake()
+    }
+
+    pub(crate) fn capabilities(&self) -> Capabilities {
+        self.handshake().map_or(Capabilities::UNKNOWN, |handshake| {
+            Capabilities::from_handshake(&handshake.capabilities)
+        })
+    }
+
+    pub(crate) fn revision(&self) -> Option<&str> {
+        self.revision.as_deref()
+    }
+
+    /// How it ended, when it has.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        self.link.ended().or_else(|| {
+            self.service.is_transport_closed().then(|| Ended {
+                reason: "the connection was closed".into(),
+                at: Instant::now(),
+            })
+        })
+    }
+
+    pub(crate) fn stderr(&self) -> Option<StderrTail> {
+        self.process.as_ref().map(ServerProcess::stderr)
+    }
+
+    /// Ends the connection; requests that wait fail at once. The process is gone when this returns.
+    pub(crate) async fn close(&self) {
+        self.link.end("the connection was closed");
+        self.service.cancellation_token().cancel();
+        if let Some(process) = &self.process {
+            process.close().await;
+        }
+    }
+
+    /// Asks and waits for the answer: until it comes, the time is over, or the person has had enough. In the last
+    /// two cases, and when the future is dropped, the server is told (`M-15`).
+    pub(crate) async fn call(
+        &self,
+        operation: &str,
+        method: &str,
+        params: Map<String, Value>,
+        limits: Limits,
+        cx: &CallContext,
+    ) -> Result<Value, McpError> {
+        if cx.abort.is_cancelled() {
+            return Err(McpError::Cancelled);
+        }
+        let (route, mut reports) = mpsc::channel(PROGRESS_MAX);
+        let mut request = CustomRequest::new(method, Some(Value::Object(params)));
+        request.extensions.insert(ProgressRoute(route));
+        let sent = self
+            .service
+            .send_request_with_option(
+                ClientRequest::CustomRequest(request),
+                PeerRequestOptions::no_options(),
+            )
+            .await
+            .map_err(|error| self.failed(operation, error))?;
+        let mut waiting = Waiting::new(sent);
+        let total = tokio::time::Instant::now() + limits.total;
+        let mut idle = tokio::time::Instant::now() + limits.idle;
+        loop {
+            let Some(handle) = &mut waiting.0 else {
+                return Err(self.failed(operation, ServiceError::TransportClosed));
+            };
+            tokio::select! {
+                biased;
+                answer = &mut handle.rx => {
+                    waiting.0 = None;
+                    // Reports that came before the answer are shown before it.
+                    while let (Some(progress), Ok(report)) = (&cx.progress, reports.try_recv()) {
+                        progress(report);
+                    }
+                    return match answer {
+                        Ok(Ok(result)) => self.raw(operation, result),
+                        Ok(Err(error)) => Err(self.failed(operation, error)),
+                        Err(_) => Err(self.failed(operation, ServiceError::TransportClosed)),
+                    };
+                }
+                () = cx.abort.cancelled() => return Err(McpError::Cancelled),
+                () = sleep_until(idle.min(total)) => {
+                    let limit = if total <= idle { limits.total } else { limits.idle };
+                    return Err(McpError::Timeout {
+                        server: self.server.clone(),
+                        operation: operation.to_owned(),
+                        limit,
+                    });
+                }
+                Some(report) = reports.recv() => {
+                    idle = tokio::time::Instant::now() + limits.idle;
+                    if let Some(progress) = &cx.progress {
+                        progress(report);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The result as the server sent it.
+    fn raw(&self, operation: &str, result: ServerResult) -> Result<Value, McpError> {
+        let value = match result {
+            ServerResult::CustomResult(result) => result.0,
+            // Transports that decode themselves hand on what they made of it.
+            other => serde_json::to_value(other)
+                .map_err(|error| self.nonsense(operation, error.to_string()))?,
+        };
+        match value.get("resultType").and_then(Value::as_str) {
+            Some("input_required") => Err(self.nonsense(
+                operation,
+                "the server asks for further input, which coyote does not give".into(),
+            )),
+            Some("task") => Err(self.nonsense(
+                operation,
+                "the server answers with a task to wait for, which coyote does not do".into(),
+            )),
+            _ => Ok(value),
+        }
+    }
+
+    fn nonsense(&self, operation: &str, reason: String) -> McpError {
+        McpError::Protocol {
+            server: self.server.clone(),
+            operation: operation.to_owned(),
+            reason,
+        }
+    }
+
+    fn failed(&self, operation: &str, error: ServiceError) -> McpError {
+        let closed = || {
+            let ended = self.link.ended();
+            McpError::Closed {
+                server: self.server.clone(),
+                operation: operation.to_owned(),
+                reason: ended.map_or_else(|| "the connection was closed".into(), |end| end.reason),
+            }
+        };
+        match error {
+            ServiceError::McpError(error) if error.code == LOCAL_ERROR => {
+                if self.link.ended().is_some() {
+                    closed()
+                } else {
+                    self.nonsense(operation, error.message.into_owned())
+                }
+            }
+            ServiceError::McpError(error) => McpError::Refused {
+                server: self.server.clone(),
+                operation: operation.to_owned(),
+                code: error.code.0,
+                message: text::bounded(&error.message, ERROR_MESSAGE_MAX).into_owned(),
+            },
+            ServiceError::TransportSend(error) if self.link.ended().is_none() => {
+                self.nonsense(operation, error.error.to_string())
+            }
+            _ => closed(),
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.link.end("the connection was closed");
+    }
+}
+
+/// A request whose answer is still awaited; dropping it tells the server that nobody does any more.
+struct Waiting(Option<RequestHandle<RoleClient>>);
+
+impl Waiting {
+    fn new(handle: RequestHandle<RoleClient>) -> Self {
+        Self(Some(handle))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let (Some(handle), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        runtime.spawn(async move {
+            let _ = handle
+                .cancel(Some("nobody waits for the answer any more".into()))
+                .await;
+        });
+    }
+}
+
+/// How to begin, and how to begin anew when that fails.
+fn ways(
+    protocol: &ProtocolChoice,
+) -> Result<(ClientLifecycleMode, Option<ClientLifecycleMode>), String> {
+    let discover = |versions| ClientLifecycleMode::Discover {
+        preferred_versions: versions,
+    };
+    match protocol {
+        ProtocolChoice::Auto => {
+            let newest_first = ProtocolVersion::KNOWN_VERSIONS
+                .iter()
+                .rev()
+                .cloned()
+                .collect();
+            Ok((
+                ClientLifecycleMode::Initialize,
+                Some(discover(newest_first)),
+            ))
+        }
+        ProtocolChoice::Legacy => Ok((ClientLifecycleMode::Initialize, None)),
+        ProtocolChoice::Revision(revision) => {
+            let known = ProtocolVersion::KNOWN_VERSIONS
+                .iter()
+                .find(|known| known.as_str() == revision);
+            match known {
+                Some(known) if known.has_initialize() => {
+                    Ok((ClientLifecycleMode::Initialize, None))
+                }
+                Some(known) => Ok((discover(vec![known.clone()]), None)),
+                None => Err(format!(
+                    "coyote does not know protocol revision `{revision}`"
+                )),
+            }
+        }
+    }
+}
+
+fn unknown_revision(revision: &str) -> Failure {
+    let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS
+        .iter()
+        .map(ProtocolVersion::as_str)
+        .collect();
+    Failure::new(format!(
+        "it speaks protocol revision `{}`, coyote speaks {}",
+        text::bounded(revision, 100),
+        known.join(", ")
+    ))
+}
+
+/// Why a handshake failed, in plain words; `ended` knows best when the server went away.
+fn handshake_failure(error: &ClientInitializeError, ended: Option<Ended>) -> Failure {
+    let refused = |error: &rmcp::model::ErrorData| {
+        let message = text::bounded(&error.message, ERROR_MESSAGE_MAX);
+        Failure {
+            reason: if error.code == LOCAL_ERROR {
+                message.into_owned()
+            } else {
+                format!(
+                    "it refused the handshake: {message} (code {})",
+                    error.code.0
+                )
+            },
+            other_way: matches!(
+                error.code,
+                ErrorCode(McpError::METHOD_NOT_FOUND | INVALID_PARAMS | UNSUPPORTED_REVISION)
+            ),
+            stderr: Vec::new(),
+        }
+    };
+    match (error, ended) {
+        (ClientInitializeError::JsonRpcError(error), _) if error.code != LOCAL_ERROR => {
+            refused(error)
+        }
+        (_, Some(ended)) => Failure {
+            reason: format!("{} during the handshake", ended.reason),
+            other_way: true,
+            stderr: Vec::new(),
+        },
+        (ClientInitializeError::JsonRpcError(error), None) => refused(error),
+        (ClientInitializeError::ConnectionClosed(_), None) => Failure {
+            reason: "it closed the connection during the handshake".into(),
+            other_way: true,
+            stderr: Vec::new(),
+        },
+        (
+            ClientInitializeError::NoCompatibleProtocolVersion {
+                server_supported, ..
+            },
+            None,
+        ) => {
+            let theirs: Vec<_> = server_supported
+                .iter()
+                .map(ProtocolVersion::as_str)
+                .collect();
+            unknown_revision(&theirs.join(", "))
+        }
+        (ClientInitializeError::TransportError { error, .. }, None) => {
+            Failure::new(error.error.to_string())
+        }
+        (_, None) => Failure::new("its answer to the handshake makes no sense"),
+    }
+}

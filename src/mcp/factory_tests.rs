@@ -1,0 +1,1 @@
+//! Who shares a connection, and who does not.

@@ -1,0 +1,1 @@
+//! Lists end, whatever the cursors do.

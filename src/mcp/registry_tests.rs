@@ -1,0 +1,1 @@
+//! Many servers at once: one in trouble costs the others nothing.

@@ -1,0 +1,1 @@
+//! Lines, answers and ends: every request that waits gets exactly one answer.
