@@ -402,7 +402,7 @@ fn cut(text: String, limit: usize) -> String {
     let total = text.chars().count();
     let note = format!("\n[cut to {limit} of {total} characters]");
     let room = limit.saturating_sub(note.chars().count());
-    if room < limit / 2 {
+    if room == 0 || room < limit / 2 {
         return text::prefix(&text, end).to_owned();
     }
     let end = text.char_indices().nth(room).map_or(end, |(at, _)| at);

@@ -13,6 +13,8 @@ mod local;
 mod meta;
 mod permission;
 mod process;
+#[cfg(test)]
+mod testing;
 mod tracker;
 mod user_tools;
 

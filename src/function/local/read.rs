@@ -74,7 +74,9 @@ pub(super) fn open(path: &Path) -> Result<(File, u64), FunctionError> {
 fn read_page(path: &Path, offset: u64, max: usize) -> Result<String, FunctionError> {
     let (mut file, size) = open(path)?;
     let failed = |error: std::io::Error| io_failure("read", path, &error);
-    file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+    if file.seek(SeekFrom::Start(offset)).is_err() {
+        return Ok(bounds::past_end(offset, size)); // beyond what the file system can address
+    }
     let mut bytes = Vec::new();
     // Three bytes more on either side, so that both ends can be moved to a character's edge.
     let window = (max as u64).saturating_add(6);
