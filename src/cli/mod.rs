@@ -1,22 +1,45 @@
-//! The command line: what was typed (`args`) → what it means (`plan`) → doing it (`run`) → the exit code.
+//! The command line: what was typed (`args`) → what it means (`plan`) → doing it → the exit code.
 //!
 //! The only layer that knows signals, exit codes and the runtime. Nothing is read, started or created before the
 //! plan needs it, so that `--version` and completions cost nothing (`H-05`).
+//!
+//! ```text
+//! boot              configuration → context; the question about a directory's server file
+//! look              --info, --list-*
+//! mcp (mcp_text)    coyote mcp <verb>
+//! demo, tour        coyote demo
+//! complete          what the shell offers
+//! supervise         signals, servers and exit codes around all of it
+//! ```
 
 pub mod args;
+mod boot;
 mod complete;
+mod demo;
+mod look;
 pub mod mcp;
 mod mcp_text;
 pub mod plan;
+mod supervise;
 pub mod tour;
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::CommandFactory as _;
 
-use crate::demo;
-use crate::utils::Exit;
-use plan::Plan;
+use crate::mcp::spill::SpillDir;
+use crate::render::{RenderOptions, Ui};
+use crate::utils::{AbortToken, Error, Exit, Result, env};
+use boot::{Machine, Trusting};
+use plan::{Configured, Mcp, Plan, Setting};
+use supervise::{Signals, Started, supervise};
+
+/// Worker threads: turns wait far more than they compute.
+const WORKERS: usize = 2;
+/// How long threads that cannot be cancelled (a read from stdin) are waited for.
+const LEAVING: Duration = Duration::from_millis(100);
 
 /// Runs the program and says how it ends.
 pub fn main() -> ExitCode {
@@ -38,13 +61,119 @@ fn usage(error: &clap::Error) -> ExitCode {
 }
 
 fn run(plan: &Plan) -> Exit {
-    match plan {
+    let options = RenderOptions {
+        no_color: env::is_set("NO_COLOR"),
+        json: matches!(plan, Plan::Configured(_, setting) if setting.json),
+        ..RenderOptions::detect()
+    };
+    let ui = Ui::new(options.clone());
+    let done = match plan {
         Plan::DemoServer(spoil) => {
-            match demo::serve(std::io::stdin().lock(), std::io::stdout(), *spoil) {
-                Ok(()) => Exit::Success,
-                Err(_) => Exit::Failure,
-            }
+            let output = std::io::stdout();
+            crate::demo::serve(std::io::stdin().lock(), output, *spoil)
+                .map(|()| Exit::Success)
+                .map_err(Error::from)
         }
-        Plan::Completions(_) | Plan::Demo { .. } | Plan::Configured(..) => Exit::Failure,
+        Plan::Completions(shell) => completions(*shell, &ui),
+        Plan::Demo { .. } | Plan::Configured(..) => on_runtime(plan, &ui, &options),
+    };
+    done.unwrap_or_else(|error| {
+        ui.error(&error);
+        Exit::Failure
+    })
+}
+
+/// The script that makes `shell` ask coyote itself: the same as `COMPLETE=<shell> coyote` prints.
+fn completions(shell: clap_complete::Shell, ui: &Ui) -> Result<Exit> {
+    let shells = clap_complete::env::Shells::builtins();
+    let name = shell.to_string();
+    let shell = shells
+        .completer(&name)
+        .ok_or_else(|| Error::internal(format!("no completion for `{name}`")))?;
+    let program = std::env::args_os().next().unwrap_or_default();
+    let mut script = Vec::new();
+    shell.write_registration(
+        "COMPLETE",
+        "coyote",
+        "coyote",
+        &program.to_string_lossy(),
+        &mut script,
+    )?;
+    ui.out_bytes(&script);
+    Ok(Exit::Success)
+}
+
+fn on_runtime(plan: &Plan, ui: &Arc<Ui>, options: &RenderOptions) -> Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()?;
+    let abort = AbortToken::new();
+    let started = Started::default();
+    let who = Signals::End;
+    let work = execute(plan, ui, options, &started, &abort);
+    let exit = runtime.block_on(supervise(work, who, &abort, &started, ui));
+    runtime.shutdown_timeout(LEAVING);
+    Ok(exit)
+}
+
+async fn execute(
+    plan: &Plan,
+    ui: &Arc<Ui>,
+    options: &RenderOptions,
+    started: &Started,
+    abort: &AbortToken,
+) -> Result<Exit> {
+    let machine = Machine::look(Arc::clone(ui), started.clone(), options)?;
+    match plan {
+        Plan::Configured(configured, setting) => {
+            configured_command(&machine, configured, setting, abort).await
+        }
+        Plan::Demo { model } => demo::run(&machine, model.as_deref(), abort).await,
+        Plan::DemoServer(_) | Plan::Completions(_) => Ok(Exit::Success),
     }
+}
+
+async fn configured_command(
+    machine: &Machine,
+    configured: &Configured,
+    setting: &Setting,
+    abort: &AbortToken,
+) -> Result<Exit> {
+    let ui = &machine.ui;
+    match configured {
+        Configured::Info => {
+            let context = machine.context(setting, Trusting::Skip).await?;
+            Ok(look::info(&context, setting.json, ui))
+        }
+        Configured::List(what) => {
+            let context = machine.context(setting, Trusting::Skip).await?;
+            Ok(look::list(&context, *what, setting.json, ui))
+        }
+        Configured::Mcp(what) => mcp_command(machine, what, setting, abort).await,
+        Configured::Chat(_) => Err(Error::internal("not available yet")),
+    }
+}
+
+async fn mcp_command(
+    machine: &Machine,
+    what: &Mcp,
+    setting: &Setting,
+    abort: &AbortToken,
+) -> Result<Exit> {
+    let trusting = match what {
+        Mcp::Servers { offline: true } => Trusting::Skip,
+        Mcp::Servers { offline: false } | Mcp::List(..) | Mcp::Ask { .. } => Trusting::Ask,
+    };
+    let context = machine.context(setting, trusting).await?;
+    let tools = mcp::Tools {
+        registry: Arc::clone(context.registry()),
+        enabled: context.selection().servers,
+        spill: SpillDir::new(context.paths().spill_dir()),
+        ui: Arc::clone(&machine.ui),
+        json: setting.json,
+        stdin_is_terminal: machine.stdin_is_terminal,
+        abort: abort.clone(),
+    };
+    mcp::run(&tools, what).await
 }

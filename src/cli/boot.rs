@@ -1,0 +1,222 @@
+//! From the machine to a context: what every configured command needs, read once and in order. The only place that
+//! decides when the person is asked about a directory's server file (`M-11`).
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::plan::{RoleChoice, SessionChoice, Setting, Workspace};
+use super::supervise::Started;
+use crate::chat::{Answer, Ask, Question};
+use crate::client::{self, ProviderConfig};
+use crate::config::{
+    self, AppConfig, Bootstrap, Env, McpFiles, Paths, RequestContext, Trust, WorkspaceFile,
+};
+use crate::function::Functions;
+use crate::mcp::{McpConfig, McpFactory, McpRegistry, TransportSpec};
+use crate::render::{Prompter, RenderOptions, Theme, Ui, Wrap};
+use crate::utils::{self, Error, Result, log};
+
+/// What is known before any file has been read.
+pub(super) struct Machine {
+    pub(super) env: Env,
+    pub(super) paths: Paths,
+    pub(super) cwd: PathBuf,
+    pub(super) ui: Arc<Ui>,
+    pub(super) ask: Arc<dyn Ask>,
+    pub(super) started: Started,
+    /// Somebody is there to be asked: stdin and stderr are terminals.
+    pub(super) interactive: bool,
+    pub(super) stdin_is_terminal: bool,
+}
+
+/// Who may be asked about a directory's server file that is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trusting {
+    /// The person, when there is a terminal.
+    Ask,
+    /// Nobody: nothing will be started.
+    Skip,
+}
+
+impl Machine {
+    /// Looks around and starts the log. `ui` exists already: it prints whatever fails here.
+    pub(super) fn look(ui: Arc<Ui>, started: Started, options: &RenderOptions) -> Result<Self> {
+        let env = Env::process();
+        let paths = Paths::resolve(&env)?;
+        // A `.env` that cannot be read is an error where configuration counts, and only there: see `context`.
+        let level = env.clone().with_file(&paths.env_file());
+        let level = level.as_ref().unwrap_or(&env).get("COYOTE_LOG_LEVEL");
+        let warning = log::init(paths.log_file(), level.as_deref());
+        if let Some(warning) = warning {
+            ui.warn(&warning);
+        }
+        log::hide(log::secret_values(utils::env::all()));
+        let cwd = std::env::current_dir()
+            .map_err(|error| Error::from(error).context("cannot tell the current directory"))?;
+        Ok(Self {
+            ask: Arc::new(Prompter::new(Arc::clone(&ui))),
+            env,
+            paths,
+            cwd,
+            ui,
+            started,
+            interactive: options.stdin_is_terminal && options.stderr_is_terminal,
+            stdin_is_terminal: options.stdin_is_terminal,
+        })
+    }
+
+    /// Reads the configuration and applies what was typed on top of it.
+    pub(super) async fn context(
+        &self,
+        setting: &Setting,
+        trusting: Trusting,
+    ) -> Result<RequestContext> {
+        let env = self.env.clone().with_file(&self.paths.env_file())?;
+        let (app, warnings) = AppConfig::load(&self.paths, &env)?;
+        self.warn(&warnings);
+        self.style(&app);
+        let no_workspace = app.no_workspace_mcp || setting.workspace == Workspace::Ignored;
+        let files = config::load_mcp(&self.paths, &self.cwd, no_workspace, &env)?;
+        let mut servers = self.trusted(files, trusting).await;
+        self.warn(&servers.warnings);
+        servers.scrub_env(&scrubbed(&app, &env));
+        hide_secrets(&app, &servers);
+        let registry = McpRegistry::new(servers, McpFactory::new());
+        self.context_of(env, app, registry, setting)
+    }
+
+    /// A context of these parts.
+    pub(super) fn context_of(
+        &self,
+        env: Env,
+        app: AppConfig,
+        registry: Arc<McpRegistry>,
+        setting: &Setting,
+    ) -> Result<RequestContext> {
+        self.started.add(&registry);
+        let (functions, warnings) = Functions::load(&self.paths.functions_dir());
+        self.warn(&warnings);
+        let mut context = RequestContext::new(Bootstrap {
+            paths: self.paths.clone(),
+            app,
+            env,
+            mcp: registry,
+            functions,
+            cwd: self.cwd.clone(),
+        });
+        apply(&mut context, setting)?;
+        self.warn(&context.take_warnings());
+        Ok(context)
+    }
+
+    pub(super) fn warn(&self, warnings: &[String]) {
+        for warning in warnings {
+            self.ui.warn(warning);
+        }
+    }
+
+    fn style(&self, app: &AppConfig) {
+        let wrap = match app.wrap {
+            config::Wrap::No => Wrap::No,
+            config::Wrap::Auto => Wrap::Auto,
+            config::Wrap::At(width) => Wrap::Columns(width),
+        };
+        let theme = match app.theme.as_deref().unwrap_or_default().parse::<Theme>() {
+            Ok(theme) => theme,
+            Err(wrong) => {
+                self.ui.warn(&format!("`theme`: {wrong}"));
+                Theme::default()
+            }
+        };
+        self.ui.set_style(app.highlight, wrap, theme);
+    }
+
+    /// The servers that count. A directory's file that nobody has decided about is asked about, or left out and named.
+    async fn trusted(&self, mut files: McpFiles, trusting: Trusting) -> McpConfig {
+        if let Some(file) = &mut files.workspace
+            && file.trust == Trust::Unknown
+            && trusting == Trusting::Ask
+        {
+            if self.interactive {
+                self.decide(file).await;
+            } else {
+                self.ui.dim(&format!(
+                    "`{}` is ignored: nobody has allowed its servers yet; start `coyote` here in a terminal to decide",
+                    file.path.display()
+                ));
+            }
+        }
+        files.into_config()
+    }
+
+    /// Shows what the file would start, and remembers the answer. No answer decides nothing.
+    async fn decide(&self, file: &mut WorkspaceFile) {
+        let question = Question::Permission {
+            title: format!("use the MCP servers of `{}`?", file.path.display()),
+            details: file.actions(),
+        };
+        let granted = match self.ask.ask(question).await {
+            Answer::Yes | Answer::Always => true,
+            Answer::No => false,
+            Answer::Text(_) | Answer::Choices(_) | Answer::Cancelled | Answer::Unavailable => {
+                return;
+            }
+        };
+        if let Err(error) = file.decide(&self.paths, granted) {
+            self.ui.error(&error);
+        }
+    }
+}
+
+/// Applies what was typed: the session first, since a role belongs to it, and the model last.
+fn apply(context: &mut RequestContext, setting: &Setting) -> Result<()> {
+    match &setting.session {
+        Some(SessionChoice::Temporary) => context.enter_session(None)?,
+        Some(SessionChoice::Named(name)) => context.enter_session(Some(name))?,
+        None => {}
+    }
+    match &setting.role {
+        Some(RoleChoice::Named(name)) => context.use_role(name)?,
+        Some(RoleChoice::Temporary(text)) => context.use_temp_role(text)?,
+        None => {}
+    }
+    if let Some(model) = &setting.model {
+        context.set_model(model)?;
+    }
+    Ok(())
+}
+
+/// The variables that hold provider keys: programs that coyote starts do not inherit them (`M-12`).
+fn scrubbed(app: &AppConfig, env: &Env) -> Vec<String> {
+    let configured = app
+        .clients
+        .iter()
+        .filter_map(|client| client.provider().ok());
+    let mut variables: Vec<String> = configured.flat_map(ProviderConfig::key_variables).collect();
+    for provider in client::from_environment(&env.lookup()) {
+        variables.extend(provider.key_variables());
+    }
+    variables.sort();
+    variables.dedup();
+    variables
+}
+
+/// Keeps configured secrets out of the log.
+fn hide_secrets(app: &AppConfig, servers: &McpConfig) {
+    let keys = app
+        .clients
+        .iter()
+        .filter_map(|client| client.provider().ok()?.api_key.as_ref())
+        .map(|key| key.expose().to_owned());
+    log::hide(keys);
+    for spec in servers.servers.values().flatten() {
+        let values = match &spec.transport {
+            TransportSpec::Stdio { env, .. } => env,
+            TransportSpec::Http { headers, .. } => headers,
+        };
+        let values = values
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()));
+        log::hide(log::secret_values(values));
+    }
+}
