@@ -31,12 +31,12 @@ impl Info {
                 text.push('\n');
             }
             let Value::Object(values) = values else {
-                let _ = writeln!(text, "{section:<26}{}", shown(values));
+                let _ = writeln!(text, "{section:<28}{}", shown(values));
                 continue;
             };
             let _ = writeln!(text, "{section}");
             for (name, value) in values {
-                let _ = writeln!(text, "  {name:<24}{}", shown(value));
+                let _ = writeln!(text, "  {name:<26}{}", shown(value));
             }
         }
         text
