@@ -119,6 +119,12 @@ const SERVICES: [Service; 14] = [
     ),
 ];
 
+/// Every variable a provider key is usually in: programs that coyote starts do not inherit them (`M-12`).
+pub fn usual_key_variables() -> impl Iterator<Item = &'static str> {
+    let services = SERVICES.iter().flat_map(|service| service.variables);
+    services.copied().chain(["LOCAL_API_KEY"])
+}
+
 /// The providers whose usual key variable is set, the preferred first. `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL`
 /// are honoured, as their own tools do.
 pub fn from_environment(env: &dyn Fn(&str) -> Option<String>) -> Vec<ProviderConfig> {

@@ -40,7 +40,7 @@ use transport::Prepared;
 use wire::{Decoder, Outgoing, Wire};
 
 pub use config::{Api, ModelFacts, Patch, ProviderConfig, ProviderKind, Secret, UnknownWord};
-pub use discover::{WAYS_TO_GET_A_MODEL, from_environment, probe_local};
+pub use discover::{WAYS_TO_GET_A_MODEL, from_environment, probe_local, usual_key_variables};
 pub use error::ClientError;
 pub use stream::EventStream;
 

@@ -14,7 +14,7 @@ use crate::chat::{
     FunctionDeclaration, Image, ImageSource, Message, Part, Request, ToolChoice, ToolOutput,
     ToolResult,
 };
-use crate::client::ModelFacts;
+use crate::client::{ModelFacts, ProviderConfig};
 use crate::function::Limits;
 use crate::utils::fs::{Access, write_atomic};
 use crate::utils::{Error, ErrorKind, Result};
@@ -63,6 +63,17 @@ impl RequestContext {
     /// There is no model, or its client cannot be used.
     pub fn request_with(&self, input: &Input, scope: &ToolScope) -> Result<Request> {
         let (provider, facts) = self.client_config()?;
+        Ok(self.request_for(input, scope, &provider, &facts))
+    }
+
+    /// The same for a model the caller names, who may not have one that works: a dry run.
+    pub fn request_for(
+        &self,
+        input: &Input,
+        scope: &ToolScope,
+        provider: &ProviderConfig,
+        facts: &ModelFacts,
+    ) -> Request {
         let listed = provider.models.iter().any(|model| model.name == facts.name);
         let continues = self
             .turn
@@ -79,9 +90,9 @@ impl RequestContext {
         for message in &mut messages {
             show_images(message, sees, tool_images);
         }
-        let may_call = self.may_call_functions(&facts);
+        let may_call = self.may_call_functions(facts);
         let (tools, tool_choice) = offered(scope.functions.declarations(), &messages, may_call);
-        Ok(Request {
+        Request {
             system: self.system(),
             messages,
             tools,
@@ -89,7 +100,7 @@ impl RequestContext {
             temperature: self.temperature(),
             top_p: self.top_p(),
             stream: self.app().stream,
-        })
+        }
     }
 
     /// Whether the next request lets its model call functions.
