@@ -62,10 +62,9 @@ fn good(wire: Wire, text: &str) -> Vec<Event> {
 }
 
 fn sse(events: &[Value]) -> String {
-    events
-        .iter()
-        .map(|event| format!("data: {event}\n\n"))
-        .collect()
+    events.iter().fold(String::new(), |text, event| {
+        text + "data: " + &event.to_string() + "\n\n"
+    })
 }
 
 fn text_of(events: &[Event]) -> String {
