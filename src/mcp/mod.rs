@@ -12,6 +12,7 @@
 //!          └─ render, spill                                          what the model gets to read
 //! ```
 
+pub mod blob;
 pub mod capability;
 pub mod catalog;
 pub mod connect;
