@@ -1,9 +1,12 @@
 //! What a server offers, as one list of one type (`M-40`..`M-42`): pure, no requests, no memory.
 
+use std::collections::HashSet;
+
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::{ListKind, ServerName};
+use super::decode::catalog_item;
+use super::{ListKind, Listing, McpError, ServerName};
 use crate::utils::text;
 
 /// What a catalog item is.
@@ -166,6 +169,50 @@ pub struct Catalog {
     pub notes: Vec<String>,
 }
 
+impl Catalog {
+    /// Decodes what was listed. Failures become notes that name the kind; a server without templates is no failure, since
+    /// templates have no capability of their own (`M-34`).
+    pub(super) fn new(
+        listed: Vec<(CatalogKind, Result<Listing, McpError>)>,
+        server: &ServerName,
+    ) -> Self {
+        let mut catalog = Self::default();
+        let mut keys = HashSet::new();
+        for (kind, listing) in listed {
+            let words = kind.list().words();
+            let listing = match listing {
+                Ok(listing) => listing,
+                Err(error) => {
+                    let error = error.to_string();
+                    let error = text::bounded(&error, FIELD_BYTES);
+                    let note = format!("the server's {words} could not be listed: {error}");
+                    catalog.notes.push(note);
+                    continue;
+                }
+            };
+            if listing.unsupported && kind != CatalogKind::ResourceTemplate {
+                catalog.notes.push(format!(
+                    "the server's {words} could not be listed: it advertises them but does not know `{}`",
+                    kind.list().method()
+                ));
+            }
+            if let Some(warning) = &listing.warning {
+                let warning = text::bounded(warning, FIELD_BYTES);
+                let note = format!("the list of the server's {words} is incomplete: {warning}");
+                catalog.notes.push(note);
+            }
+            let items = listing
+                .items
+                .into_iter()
+                .map(|raw| catalog_item(kind, server, raw));
+            catalog
+                .items
+                .extend(items.filter(|item| item.unreadable.is_some() || keys.insert(item.key())));
+        }
+        catalog
+    }
+}
+
 /// Longest single field of metadata from a server that a model or a person is shown, in bytes (`M-46`).
 pub const FIELD_BYTES: usize = 4_096;
 
@@ -184,3 +231,7 @@ fn bounded_option<S: Serializer>(text: &Option<String>, serializer: S) -> Result
 fn server_name<S: Serializer>(name: &ServerName, serializer: S) -> Result<S::Ok, S::Error> {
     bounded(name.as_str(), serializer)
 }
+
+#[cfg(test)]
+#[path = "catalog_tests.rs"]
+mod tests;

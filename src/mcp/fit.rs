@@ -261,6 +261,18 @@ fn text_len(value: &Value) -> usize {
     }
 }
 
+/// Bounds every string value to `max` bytes.
+pub(crate) fn bound_strings(value: &mut Value, max: usize) {
+    match value {
+        Value::String(text) if text.len() > max => *text = text::bounded(text, max).into_owned(),
+        Value::Array(items) => items.iter_mut().for_each(|item| bound_strings(item, max)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| bound_strings(field, max)),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 /// Bytes of the value as JSON, without building it.
 pub(crate) fn serialised_len(value: &Value) -> usize {
     let mut counter = Counter(0);

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 pub use super::blob::{BLOB_CEILING_BYTES, BlobError, RenderedBlob, Spilled, render_blob};
+use super::catalog::CatalogItem;
 pub use super::catalog::FIELD_BYTES;
 pub use super::spill::SPILL_TREE_BYTES;
 
@@ -306,6 +307,46 @@ pub fn render_tool_answer(
         is_error: answer.is_error,
         images: fitted.images,
     })
+}
+
+/// Renders search results: the items, then a note for each thing the reader should know about them (`M-42`).
+pub fn render_items(items: &[&CatalogItem], notes: &[String], bounds: Bounds) -> ToolOutput {
+    let notes: Vec<Value> = notes
+        .iter()
+        .map(|note| json!({ "note": text::bounded(note, bounds.field) }))
+        .collect();
+    let pieces = items
+        .iter()
+        .map(|item| Ok(fit::Piece::fact(search_result(item, bounds))));
+    let omitted = |count: usize| {
+        format!(
+            "{} left out: an answer holds at most {} bytes; ask for fewer with `top_k`",
+            were(count, "item"),
+            bounds.slice
+        )
+    };
+    let spent = Value::Array(notes.clone());
+    let spent = (!notes.is_empty()).then_some(&spent);
+    let fitted = fit::fit(pieces, items.len(), bounds, spent, omitted).unwrap_or_default();
+    let mut values = fitted.items;
+    values.extend(notes);
+    ToolOutput::ok(values)
+}
+
+/// An item as search shows it; a prompt with very many arguments shows none.
+fn search_result(item: &CatalogItem, bounds: Bounds) -> Map<String, Value> {
+    // Built from our own types with string keys: nothing to fail.
+    let mut value = serde_json::to_value(item).unwrap_or_default();
+    fit::bound_strings(&mut value, bounds.field);
+    let too_large = fit::serialised_len(&value) > bounds.serialised / 2;
+    let Value::Object(mut fields) = value else {
+        return Map::new();
+    };
+    if too_large && fields.shift_remove("arguments").is_some() {
+        let note = "its arguments are too many to be listed here";
+        fields.insert("note".into(), note.into());
+    }
+    fields
 }
 
 fn were(count: usize, noun: &str) -> String {
