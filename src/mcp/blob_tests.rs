@@ -99,10 +99,8 @@ fn both_alphabets_padding_and_white_space() {
     assert!(standard.contains('+') && standard.contains('/'));
     let url_safe = BASE64_URL_SAFE_NO_PAD.encode(payload);
     let mixed = standard.replacen('+', "-", 1);
-    let lines = standard
-        .chars()
-        .map(|c| format!("{c}\r\n \t"))
-        .collect::<String>();
+    let lines: Vec<String> = standard.chars().map(String::from).collect();
+    let lines = lines.join("\r\n \t");
     for b64 in [standard, url_safe, mixed, lines] {
         assert_eq!(bytes(&b64), payload, "{b64}");
     }

@@ -182,7 +182,7 @@ impl McpRuntime {
         let facts = match finder {
             Some(finder) => {
                 // Dropped on failure, so that the next question lists again.
-                let listing = target.handle.list(ListKind::Tools, cx).await?;
+                let listing = Box::pin(target.handle.list(ListKind::Tools, cx)).await?;
                 let facts = Arc::new(tool_facts(&listing));
                 finder.send_replace(Some(Arc::clone(&facts)));
                 Some(facts)
@@ -422,7 +422,7 @@ impl Target<'_> {
     async fn list(self, kinds: &[CatalogKind], cx: &CallContext) -> Result<Listed, McpError> {
         let kinds = kinds.iter().copied().filter(|kind| self.offers(*kind));
         let lists = kinds.map(|kind| async move {
-            let listing = self.handle.list(kind.list(), cx).await;
+            let listing = Box::pin(self.handle.list(kind.list(), cx)).await;
             (kind, listing)
         });
         let listed = join_all(lists).await;
@@ -446,7 +446,8 @@ impl Target<'_> {
         params: Map<String, Value>,
         cx: &CallContext,
     ) -> Result<Value, McpError> {
-        let result = self.handle.request(method, params, cx).await?;
+        // Boxed: what a request goes through makes for a large future, and it sits in every caller's.
+        let result = Box::pin(self.handle.request(method, params, cx)).await?;
         if decode::wants_input(&result) {
             return Err(protocol_error(
                 self.handle.name(),
