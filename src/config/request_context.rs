@@ -246,6 +246,14 @@ impl RequestContext {
         Variables::now(&self.env, &self.cwd)
     }
 
+    /// Puts back a role that was in force before, or none, as it was: nothing is read anew.
+    pub fn restore_role(&mut self, role: Option<Role>) {
+        match self.session.as_mut() {
+            Some(session) => session.set_role(role),
+            None => self.role = role,
+        }
+    }
+
     /// Leaves the role.
     ///
     /// # Errors
@@ -364,6 +372,14 @@ impl RequestContext {
         let session = self.session.as_mut().ok_or_else(no_session)?;
         session.set_messages(Vec::new());
         Ok(())
+    }
+
+    /// Replaces the transcript: by a summary of it, or by what it was before.
+    pub fn replace_messages(&mut self, messages: Vec<Message>) {
+        match self.session.as_mut() {
+            Some(session) => session.set_messages(messages),
+            None => self.last = messages,
+        }
     }
 
     /// Reads a session that was edited as text, in place of the one that is active.

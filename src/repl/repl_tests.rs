@@ -1,0 +1,486 @@
+use std::collections::VecDeque;
+use std::path::Path;
+use std::pin::Pin;
+
+use super::*;
+use crate::chat::Message;
+use crate::config::{AppConfig, Bootstrap, Env, Input, Paths};
+use crate::function::Functions;
+use crate::mcp::spec;
+use crate::mcp::{McpConfig, McpFactory, McpRegistry, Origin};
+use crate::render::RenderOptions;
+use crate::utils::fs::{Access, write_atomic};
+
+/// Answers from a list, and remembers what was asked.
+#[derive(Default)]
+struct Script {
+    answers: Mutex<VecDeque<Answer>>,
+    asked: Mutex<Vec<Question>>,
+}
+
+impl Ask for Script {
+    fn ask(&self, question: Question) -> Pin<Box<dyn Future<Output = Answer> + Send + '_>> {
+        self.asked.lock().push(question);
+        let answer = self.answers.lock().pop_front();
+        Box::pin(async move { answer.unwrap_or(Answer::Unavailable) })
+    }
+}
+
+struct Bench {
+    repl: Repl,
+    script: Arc<Script>,
+    lines: Arc<Mutex<Vec<String>>>,
+    dir: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(config: &str) -> Self {
+        Self::with_servers(config, "{}")
+    }
+
+    fn with_servers(config: &str, servers: &str) -> Self {
+        Self::with(config, servers, &[])
+    }
+
+    fn with(config: &str, servers: &str, variables: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = Paths::new(dir.path().join("config"), dir.path().join("cache"));
+        write_atomic(&paths.config_file(), config.as_bytes(), Access::Private).unwrap();
+        let env = Env::new(variables.iter().copied());
+        let (app, warnings) = AppConfig::load(&paths, &env).unwrap();
+        assert_eq!(warnings, Vec::<String>::new());
+        let servers = if servers == "{}" {
+            McpConfig::default()
+        } else {
+            spec::parse(servers, Path::new("mcp.json"), Origin::User, &|_| None).unwrap()
+        };
+        let (functions, _) = Functions::load(&paths.functions_dir());
+        let ctx = RequestContext::new(Bootstrap {
+            paths,
+            app,
+            env,
+            mcp: McpRegistry::new(servers, McpFactory::new()),
+            functions,
+            cwd: dir.path().to_owned(),
+        });
+        let ui = Ui::new(RenderOptions::plain());
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let sink = lines.clone();
+        ui.set_line_sink(Some(Arc::new(move |line| sink.lock().push(line))));
+        let script = Arc::new(Script::default());
+        let start = Start {
+            ctx: Arc::new(RwLock::new(ctx)),
+            ui,
+            ask: script.clone(),
+            approve_all: false,
+            hints: Vec::new(),
+            prelude: None,
+        };
+        Self {
+            repl: Repl::new(start, Signals::default()),
+            script,
+            lines,
+            dir,
+        }
+    }
+
+    fn answers(&self, answers: impl IntoIterator<Item = Answer>) {
+        self.script.answers.lock().extend(answers);
+    }
+
+    fn asked(&self) -> usize {
+        self.script.asked.lock().len()
+    }
+
+    async fn does(&mut self, line: &str) {
+        let flow = self.repl.do_line(line).await;
+        assert_eq!(flow.unwrap(), Flow::Continue, "{line}");
+    }
+
+    async fn refuses(&mut self, line: &str) -> Error {
+        match self.repl.do_line(line).await {
+            Err(error) => error,
+            Ok(flow) => panic!("{line}: {flow:?}"),
+        }
+    }
+
+    fn said(&self) -> String {
+        std::mem::take(&mut *self.lines.lock()).join("\n")
+    }
+
+    /// An exchange, as a turn would record it.
+    fn exchange(&self, question: &str, answer: &str) {
+        let mut ctx = self.repl.ctx.write();
+        ctx.begin(&Input::from_str(question)).unwrap();
+        ctx.record(Message::assistant(answer));
+        ctx.commit().unwrap();
+    }
+
+    fn session_names(&self) -> Vec<String> {
+        self.repl.ctx.read().paths().session_names()
+    }
+
+    fn in_session(&self) -> bool {
+        self.repl.ctx.read().session().is_some()
+    }
+
+    fn role(&self) -> Option<String> {
+        let ctx = self.repl.ctx.read();
+        ctx.role().map(|role| role.name().to_owned())
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_shown_and_the_loop_goes_on() {
+    let mut bench = Bench::new("");
+    assert_eq!(bench.repl.line(".sesion work").await, Flow::Continue);
+    let said = bench.said();
+    assert!(said.contains("unknown command `.sesion`"), "{said}");
+    assert!(said.contains("`.session`"), "{said}");
+    assert!(!bench.in_session());
+    assert_eq!(bench.repl.line(".exit").await, Flow::Exit);
+}
+
+#[tokio::test]
+async fn a_command_that_makes_no_sense_now_says_what_would_help() {
+    let mut bench = Bench::new("");
+    for line in [
+        ".empty",
+        ".compress",
+        ".save session",
+        ".continue",
+        ".regenerate",
+        ".undo",
+        ".copy",
+        ".mcp list",
+    ] {
+        let error = bench.refuses(line).await;
+        assert!(!error.hints().is_empty(), "{line}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn settings_change_the_active_layer() {
+    let mut bench = Bench::new("");
+    bench.does(".set temperature 0.5").await;
+    assert!(bench.said().contains("global"));
+    assert_eq!(bench.repl.ctx.read().temperature(), Some(0.5));
+    bench.does(".session").await;
+    bench.does(".set temperature 0.7").await;
+    assert!(bench.said().contains("session"));
+    assert_eq!(bench.repl.ctx.read().temperature(), Some(0.7));
+    bench.does(".exit session").await;
+    assert_eq!(bench.repl.ctx.read().temperature(), Some(0.5));
+    let error = bench.refuses(".set temprature 1").await;
+    assert!(
+        error
+            .hints()
+            .iter()
+            .any(|hint| hint.contains("temperature"))
+    );
+    bench.refuses(".set temperature hot").await;
+}
+
+#[tokio::test]
+async fn leaving_a_session_asks_when_nothing_is_configured() {
+    let mut bench = Bench::new("");
+    for (answers, kept) in [(vec![Answer::No], None), (vec![Answer::Yes], Some("one"))] {
+        bench.does(".session one").await;
+        bench.exchange("q", "a");
+        bench.answers(answers);
+        bench.does(".exit session").await;
+        assert!(!bench.in_session());
+        assert_eq!(bench.session_names(), Vec::from_iter(kept));
+    }
+    assert_eq!(bench.asked(), 2);
+}
+
+#[tokio::test]
+async fn who_gives_no_answer_stays_in_the_session() {
+    let mut bench = Bench::new("");
+    bench.does(".session one").await;
+    bench.exchange("q", "a");
+    bench.answers([Answer::Cancelled, Answer::Cancelled]);
+    bench.refuses(".exit session").await;
+    assert_eq!(bench.repl.line(".exit").await, Flow::Continue);
+    assert!(bench.in_session());
+    assert_eq!(bench.repl.ctx.read().messages().len(), 2);
+}
+
+#[tokio::test]
+async fn a_session_without_a_name_gets_one_when_it_is_saved() {
+    let mut bench = Bench::new("");
+    bench.does(".session").await;
+    bench.exchange("q", "a");
+    bench.answers([Answer::Yes, Answer::Text("named".to_owned())]);
+    bench.does(".exit session").await;
+    assert_eq!(bench.session_names(), ["named"]);
+}
+
+#[tokio::test]
+async fn a_configured_policy_asks_nothing() {
+    let mut bench = Bench::new("save_session: true\n");
+    bench.does(".session one").await;
+    bench.exchange("q", "a");
+    assert_eq!(bench.session_names(), ["one"], "saved after the exchange");
+    bench.does(".session two").await;
+    bench.exchange("q", "a");
+    bench.does(".exit session").await;
+    assert_eq!(bench.session_names(), ["one", "two"]);
+
+    let mut bench = Bench::new("save_session: false\n");
+    bench.does(".session one").await;
+    bench.exchange("q", "a");
+    bench.does(".exit session").await;
+    assert_eq!(bench.session_names(), Vec::<String>::new());
+    assert_eq!(bench.asked(), 0);
+}
+
+#[tokio::test]
+async fn when_nobody_can_be_asked_a_named_session_is_saved() {
+    let mut bench = Bench::new("");
+    bench.does(".session one").await;
+    bench.exchange("q", "a");
+    handlers::leave_unasked(&mut bench.repl);
+    bench.does(".session").await;
+    bench.exchange("q", "a");
+    handlers::leave_unasked(&mut bench.repl);
+    assert_eq!(bench.session_names(), ["one"]);
+    assert_eq!(bench.asked(), 0);
+    assert!(!bench.in_session());
+}
+
+#[tokio::test]
+async fn sessions_are_resumed_emptied_saved_and_deleted() {
+    let mut bench = Bench::new("save_session: true\n");
+    bench.does(".session one").await;
+    bench.exchange("first", "a");
+    bench.exchange("second", "b");
+    bench.does(".undo").await;
+    assert_eq!(bench.repl.ctx.read().messages().len(), 2);
+    bench.refuses(".session one").await;
+    bench.refuses(".delete session one").await;
+    bench.does(".exit session").await;
+    bench.said();
+    bench.does(".session one").await;
+    assert!(bench.said().contains("2 messages"));
+    assert_eq!(bench.repl.ctx.read().last_answer(), Some("a"));
+    bench.does(".save session other").await;
+    bench.does(".empty").await;
+    assert!(bench.repl.ctx.read().messages().is_empty());
+    bench.does(".exit session").await;
+    assert_eq!(bench.session_names(), ["one", "other"]);
+    bench.answers([Answer::Choices(vec![1])]);
+    bench.does(".delete session").await;
+    bench.does(".delete session one").await;
+    assert_eq!(bench.session_names(), Vec::<String>::new());
+    bench.refuses(".delete session one").await;
+}
+
+#[tokio::test]
+async fn roles_are_taken_on_saved_left_and_deleted() {
+    let mut bench = Bench::new("");
+    bench.does(".role shell").await;
+    assert_eq!(bench.role().as_deref(), Some("shell"));
+    bench.does(".exit role").await;
+    assert_eq!(bench.role(), None);
+    let error = bench.refuses(".role shel").await;
+    assert!(error.hints().iter().any(|hint| hint.contains("shell")));
+    bench.refuses(".temp-role").await;
+    bench.does(".temp-role you're a poet").await;
+    assert_eq!(
+        bench.repl.ctx.read().system().as_deref(),
+        Some("you're a poet")
+    );
+    bench.refuses(".save role").await;
+    bench.does(".save role poet").await;
+    bench.refuses(".delete role poet").await;
+    bench.does(".exit role").await;
+    bench.does(".delete role poet").await;
+    assert_eq!(
+        bench.repl.ctx.read().paths().role_names(),
+        Vec::<String>::new()
+    );
+    bench.answers([Answer::Choices(vec![0]), Answer::Cancelled]);
+    bench.does(".role").await;
+    assert!(bench.role().is_some());
+    bench.does(".exit role").await;
+    bench.does(".role").await;
+    assert_eq!(bench.role(), None);
+}
+
+#[tokio::test]
+async fn tools_are_switched_in_the_active_layer() {
+    let mut bench = Bench::new("");
+    let enabled = |bench: &Bench| bench.repl.ctx.read().selection().tools;
+    bench.does(".tool enable fs_cat fs_ls").await;
+    assert_eq!(enabled(&bench), ["fs_cat", "fs_ls"]);
+    bench.does(".session").await;
+    bench.does(".tool disable fs_cat").await;
+    assert_eq!(enabled(&bench), ["fs_ls"]);
+    bench.does(".exit session").await;
+    assert_eq!(enabled(&bench), ["fs_cat", "fs_ls"]);
+    let error = bench.refuses(".tool enable fs_cta").await;
+    assert!(error.hints().iter().any(|hint| hint.contains("fs_cat")));
+}
+
+const SERVERS: &str = r#"{"mcpServers": {
+    "broken": {"command": "/nowhere/server"},
+    "off": {"command": "/nowhere/server", "disabled": true}
+}}"#;
+
+#[tokio::test]
+async fn a_server_that_cannot_start_is_said_and_costs_nothing_else() {
+    let mut bench = Bench::with_servers("enabled_mcp_servers: null\n", SERVERS);
+    let selected = |bench: &Bench| -> Vec<String> {
+        let selection = bench.repl.ctx.read().selection();
+        selection.servers.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(selected(&bench), Vec::<String>::new());
+    bench.does(".mcp enable broken").await;
+    assert_eq!(selected(&bench), ["broken"]);
+    let said = bench.said();
+    assert!(said.contains("`broken` is not available"), "{said}");
+    assert!(said.contains(".info mcp broken"), "{said}");
+    bench.refuses(".mcp restart broken").await;
+    let error = bench.refuses(".mcp restart brokn").await;
+    assert!(error.hints().iter().any(|hint| hint.contains("`broken`")));
+    bench.refuses(".mcp enable off").await;
+    bench.does(".info mcp broken").await;
+    bench.does(".mcp list").await;
+    bench.does(".mcp disable broken").await;
+    assert_eq!(selected(&bench), Vec::<String>::new());
+    bench.does(".set enabled_mcp_servers all").await;
+    assert_eq!(selected(&bench), ["broken"]);
+}
+
+#[tokio::test]
+async fn every_list_and_info_answers() {
+    let mut bench = Bench::with_servers("", SERVERS);
+    bench.does(".role shell").await;
+    bench.does(".session").await;
+    for line in [
+        ".help",
+        ".help set",
+        ".info",
+        ".info role",
+        ".info session",
+        ".info tools",
+        ".info mcp",
+        ".list roles",
+        ".list sessions",
+        ".list tools",
+        ".list mcp-servers",
+    ] {
+        bench.does(line).await;
+    }
+    assert!(bench.refuses(".help sett").await.hints()[0].contains(".set"));
+    bench.refuses(".info mcp nothing").await;
+}
+
+#[tokio::test]
+async fn a_prelude_is_a_role_a_session_or_a_line() {
+    let mut bench = Bench::new("");
+    bench.repl.prelude("role:shell").await;
+    assert_eq!(bench.role().as_deref(), Some("shell"));
+    bench.repl.prelude("session:one").await;
+    assert!(!bench.in_session(), "a role is in force already");
+
+    let mut bench = Bench::new("");
+    bench.repl.prelude(".set stream false").await;
+    assert!(!bench.repl.ctx.read().app().stream);
+    bench.repl.prelude("session:one").await;
+    assert!(bench.in_session());
+
+    let mut bench = Bench::new("");
+    assert_eq!(bench.repl.prelude("nonsense").await, Flow::Continue);
+    assert!(bench.said().contains("prelude"));
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_there_is_an_error() {
+    let mut bench = Bench::new("");
+    let error = bench.refuses(".file naïve.txt -- sum").await;
+    assert!(error.to_string().contains("naïve.txt"), "{error}");
+}
+
+#[cfg(unix)]
+mod with_programs {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// An editor that appends `text` to what it opens.
+    fn editor(dir: &Path, text: &str) -> String {
+        let file = dir.join("editor");
+        let script = format!("#!/bin/sh\nprintf '%s\\n' '{text}' >> \"$1\"\n");
+        std::fs::write(&file, script).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        file.display().to_string()
+    }
+
+    fn bench(text: &str) -> (Bench, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let editor = editor(dir.path(), text);
+        (Bench::with("", "{}", &[("EDITOR", &editor)]), dir)
+    }
+
+    #[tokio::test]
+    async fn an_edited_configuration_is_checked() {
+        let (mut bench, _dir) = bench("stream: false");
+        bench.does(".edit config").await;
+        let (mut bench, _dir) = self::bench("temperature: [hot]");
+        let error = bench.refuses(".edit config").await;
+        assert!(error.to_string().contains("config.yaml"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn roles_are_edited_in_their_file() {
+        let (mut bench, _dir) = bench("More words.");
+        bench.refuses(".edit role").await;
+        bench.does(".role shell").await;
+        bench.does(".edit role").await;
+        assert_eq!(bench.repl.ctx.read().paths().role_names(), ["shell"]);
+        let system = bench.repl.ctx.read().role_info().unwrap();
+        assert!(system.contains("More words."), "{system}");
+        bench.does(".temp-role Few words.").await;
+        bench.does(".edit role").await;
+        let system = bench.repl.ctx.read().system().unwrap();
+        assert_eq!(system, "Few words.More words.");
+    }
+
+    #[tokio::test]
+    async fn an_edited_session_must_still_be_one() {
+        let (mut bench, _dir) = bench("temperature: 0.25");
+        bench.refuses(".edit session").await;
+        bench.does(".session one").await;
+        bench.exchange("q", "a");
+        bench.does(".edit session").await;
+        assert_eq!(bench.repl.ctx.read().temperature(), Some(0.25));
+        assert_eq!(bench.repl.ctx.read().messages().len(), 2);
+
+        let (mut bench, _dir) = self::bench("][");
+        bench.does(".session one").await;
+        bench.exchange("q", "a");
+        bench.answers([Answer::Yes, Answer::No]);
+        bench.refuses(".edit session").await;
+        assert_eq!(bench.asked(), 2);
+        assert_eq!(bench.repl.ctx.read().messages().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn only_an_exclamation_mark_reaches_the_shell() {
+        let mut bench = Bench::new("");
+        let canary = bench.dir.path().join("pwned");
+        let touch = format!("touch '{}'", canary.display());
+        for line in [format!(".{touch}"), format!(".x !{touch}")] {
+            bench.refuses(&line).await;
+        }
+        assert!(!canary.exists());
+        bench.does(&format!("!{touch}")).await;
+        assert!(canary.exists());
+        bench.said();
+        bench.does("!exit 3").await;
+        assert!(bench.said().contains('3'));
+    }
+}
