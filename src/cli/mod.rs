@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! boot              configuration → context; the question about a directory's server file
+//! chat, execute     one question, the REPL; -e
 //! look              --info, --list-*
 //! mcp (mcp_text)    coyote mcp <verb>
 //! demo, tour        coyote demo
@@ -14,6 +15,7 @@
 
 pub mod args;
 mod boot;
+mod chat;
 mod complete;
 mod demo;
 mod look;
@@ -34,7 +36,7 @@ use crate::render::{RenderOptions, Ui};
 use crate::utils::{AbortToken, Error, Exit, Result, env};
 use boot::{Machine, Trusting};
 use plan::{Configured, Mcp, Plan, Setting};
-use supervise::{Signals, Started, supervise};
+use supervise::{Started, supervise};
 
 /// Worker threads: turns wait far more than they compute.
 const WORKERS: usize = 2;
@@ -110,9 +112,8 @@ fn on_runtime(plan: &Plan, ui: &Arc<Ui>, options: &RenderOptions) -> Result<Exit
         .build()?;
     let abort = AbortToken::new();
     let started = Started::default();
-    let who = Signals::End;
     let work = execute(plan, ui, options, &started, &abort);
-    let exit = runtime.block_on(supervise(work, who, &abort, &started, ui));
+    let exit = runtime.block_on(supervise(work, &abort, &started, ui));
     runtime.shutdown_timeout(LEAVING);
     Ok(exit)
 }
@@ -151,7 +152,10 @@ async fn configured_command(
             Ok(look::list(&context, *what, setting.json, ui))
         }
         Configured::Mcp(what) => mcp_command(machine, what, setting, abort).await,
-        Configured::Chat(_) => Err(Error::internal("not available yet")),
+        Configured::Chat(chat) if machine.stdin_is_terminal && !chat.says_something() => {
+            chat::repl(machine, chat, setting).await
+        }
+        Configured::Chat(chat) => chat::once(machine, chat, setting, abort).await,
     }
 }
 

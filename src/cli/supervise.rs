@@ -1,7 +1,7 @@
 //! Running work so that every way out is an orderly one (`H-05`): the first signal cancels the work, ends the servers
 //! and decides the exit code; the second one leaves at once.
 //!
-//! The REPL listens to signals itself, since there a Ctrl-C belongs to the answer and not to the program.
+//! Once it runs, the REPL acts on signals itself: there, a Ctrl-C belongs to the answer and not to the program.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,47 +18,41 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How long servers may take to end; the registry's own limit is shorter.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// The servers that have been started, wherever that was: ended on every way out.
+/// What has been started and needs an end: servers, and maybe a REPL that listens to signals itself.
 #[derive(Clone, Default)]
-pub(super) struct Started(Arc<Mutex<Vec<Arc<McpRegistry>>>>);
+pub(super) struct Started {
+    registries: Arc<Mutex<Vec<Arc<McpRegistry>>>>,
+    repl: AbortToken,
+}
 
 impl Started {
     /// Ends these servers too when the work is over.
     pub(super) fn add(&self, registry: &Arc<McpRegistry>) {
-        self.0.lock().push(Arc::clone(registry));
+        self.registries.lock().push(Arc::clone(registry));
+    }
+
+    /// From now on the REPL acts on signals.
+    pub(super) fn repl(&self) {
+        self.repl.cancel();
     }
 
     async fn close(&self) {
-        let registries = std::mem::take(&mut *self.0.lock());
+        let registries = std::mem::take(&mut *self.registries.lock());
         let closing = registries.iter().map(|registry| registry.close_all());
         let _ = tokio::time::timeout(CLOSING, futures::future::join_all(closing)).await;
     }
-}
-
-/// Who acts on signals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Signals {
-    /// They end the work.
-    End,
-    /// The work itself listens.
-    #[allow(dead_code, reason = "the REPL is wired next")]
-    AreTheWorks,
 }
 
 /// Runs `work` until it is done, a signal ends it, or nobody reads stdout any more; then ends the servers. An error is
 /// printed here and nowhere else.
 pub(super) async fn supervise(
     work: impl Future<Output = Result<Exit>>,
-    who: Signals,
     abort: &AbortToken,
     started: &Started,
     ui: &Ui,
 ) -> Exit {
-    let mut signals = match who {
-        Signals::End => Sources::open(),
-        Signals::AreTheWorks => Sources::none(),
-    };
-    let exit = match until_ended(work, &mut signals, abort, ui).await {
+    let mut signals = Sources::open();
+    let exit = match until_ended(work, &mut signals, abort, started, ui).await {
         Ended::AtOnce(exit) => return exit,
         Ended::Signalled(exit) | Ended::Done(Ok(exit)) => exit,
         Ended::Closed => Exit::Success,
@@ -87,6 +81,7 @@ async fn until_ended(
     work: impl Future<Output = Result<Exit>>,
     signals: &mut Sources,
     abort: &AbortToken,
+    started: &Started,
     ui: &Ui,
 ) -> Ended {
     tokio::pin!(work);
@@ -98,6 +93,9 @@ async fn until_ended(
         tokio::select! {
             biased;
             signal = signals.next() => {
+                if started.repl.is_cancelled() {
+                    continue;
+                }
                 if let Some(exit) = cause {
                     return Ended::AtOnce(exit);
                 }
@@ -123,7 +121,6 @@ async fn until_ended(
 }
 
 #[cfg(unix)]
-#[derive(Default)]
 struct Sources([Option<(tokio::signal::unix::Signal, Exit)>; 3]);
 
 #[cfg(unix)]
@@ -137,10 +134,6 @@ impl Sources {
             open(SignalKind::terminate(), Exit::Terminated),
             open(SignalKind::hangup(), Exit::HungUp),
         ])
-    }
-
-    fn none() -> Self {
-        Self::default()
     }
 
     /// The next signal, as what it makes of the exit code.
@@ -163,20 +156,16 @@ impl Sources {
 }
 
 #[cfg(not(unix))]
-struct Sources(Signals);
+struct Sources;
 
 #[cfg(not(unix))]
 impl Sources {
     fn open() -> Self {
-        Self(Signals::End)
-    }
-
-    fn none() -> Self {
-        Self(Signals::AreTheWorks)
+        Self
     }
 
     async fn next(&mut self) -> Exit {
-        if self.0 == Signals::End && tokio::signal::ctrl_c().await.is_ok() {
+        if tokio::signal::ctrl_c().await.is_ok() {
             return Exit::Interrupted;
         }
         std::future::pending().await

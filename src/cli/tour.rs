@@ -361,6 +361,9 @@ impl Tour {
 
     async fn logo(&mut self) -> Step {
         let page = self.read(uri(demo::LOGO_URI)).await?;
+        if let Some(error) = page["error"].as_str() {
+            return Err(format!("{error} (below {})", self.spill.display()));
+        }
         if page["spilled"] != true {
             return Err(format!(
                 "{} was not written to disk: {page}",

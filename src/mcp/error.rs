@@ -116,7 +116,7 @@ impl From<McpError> for Error {
                 let names: Vec<_> = nearest.iter().map(|name| format!("`{name}`")).collect();
                 vec![format!("did you mean {}?", names.join(", "))]
             }
-            McpError::UnknownServer { .. } => vec!["`coyote mcp list` shows the servers".into()],
+            McpError::UnknownServer { .. } => vec!["`coyote mcp servers` shows them".into()],
             McpError::Disabled { server } => {
                 vec![format!("edit `disabled` of `{server}` in `mcp.json`")]
             }

@@ -149,7 +149,9 @@ fn subscriber(path: PathBuf, level: LevelFilter) -> impl Subscriber + Send + Syn
     let libraries = level.min(LevelFilter::WARN);
     let targets = Targets::new()
         .with_default(libraries)
-        .with_target("coyote", level);
+        .with_target("coyote", level)
+        // What servers write to stderr and send as log messages: their lines, on our say.
+        .with_target("mcp.", level);
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(false)
         .with_writer(LogFile(Arc::new(Mutex::new(State::new(path)))));

@@ -24,6 +24,7 @@ fn nothing_is_created_until_something_is_logged() {
 fn levels_are_ours_and_libraries_stay_at_warnings() {
     let (_dir, text) = logged(LevelFilter::TRACE, || {
         tracing::trace!(target: "coyote::mcp::connect", server = "docs", id = 7, "asked");
+        tracing::info!(target: "mcp.stderr", "a line of a server");
         tracing::info!(target: "rmcp::transport", "a body");
         tracing::debug!(target: "hyper", "a header");
         tracing::warn!(target: "rmcp", "a problem");
@@ -32,7 +33,7 @@ fn levels_are_ours_and_libraries_stay_at_warnings() {
         text.contains("asked") && text.contains("docs") && text.contains("id=7"),
         "{text}"
     );
-    assert!(text.contains("a problem"));
+    assert!(text.contains("a problem") && text.contains("a line of a server"));
     assert!(
         !text.contains("a body") && !text.contains("a header"),
         "{text}"

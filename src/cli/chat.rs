@@ -1,0 +1,223 @@
+//! Talking to a model from a shell: one question and its answer (`H-03`, `H-04`), or the command it suggests (`-e`).
+
+use std::io::Read as _;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use super::boot::{Machine, Trusting};
+use super::plan::{AnswerKind, Chat, RoleChoice, Setting, Streaming};
+use crate::chat::{Ask, Notice, NoticeSink};
+use crate::config::{self, Input, RequestContext, SessionFate};
+use crate::function::Approvals;
+use crate::turn::{self, Deps, Outcome};
+use crate::utils::abort::unless_aborted;
+use crate::utils::{AbortToken, Error, Exit, Result, fetch};
+
+/// What may be piped in.
+const STDIN_MAX: u64 = 64 * 1024 * 1024;
+
+/// A context that turns run in.
+pub(super) type Context = Arc<RwLock<RequestContext>>;
+
+/// Asks once and prints the answer.
+pub(super) async fn once(
+    machine: &Machine,
+    chat: &Chat,
+    setting: &Setting,
+    abort: &AbortToken,
+) -> Result<Exit> {
+    let piped = if machine.stdin_is_terminal {
+        String::new()
+    } else {
+        piped(abort).await?
+    };
+    if !chat.says_something() && piped.trim().is_empty() {
+        return Err(
+            Error::user("there is nothing to ask: stdin is empty and no terminal")
+                .hint("`coyote \"question\"` asks; the REPL needs a terminal"),
+        );
+    }
+    let setting = &with_default_role(chat.answer, setting);
+    let mut context = machine.context(setting, Trusting::Ask).await?;
+    prepare(&mut context, chat);
+    if chat.answer == AnswerKind::Whole {
+        let prelude = context.app().cmd_prelude.clone();
+        if let Some(prelude) =
+            prelude.filter(|_| setting.role.is_none() && setting.session.is_none())
+        {
+            context.apply_prelude(&prelude)?;
+        }
+    }
+    machine.warn(&context.take_warnings());
+    let input = input(&context, chat, &piped, abort).await?;
+    let context = Arc::new(RwLock::new(context));
+    start_servers(&context);
+    // A dry run shows the request, whatever would have become of the answer.
+    let answer = if context.read().app().dry_run {
+        AnswerKind::Whole
+    } else {
+        chat.answer
+    };
+    let exit = match answer {
+        AnswerKind::Whole => {
+            let sink = Arc::clone(&machine.ui) as Arc<dyn NoticeSink>;
+            ask(machine, &context, input, sink, chat.approve_all, abort).await?;
+            Exit::Success
+        }
+        AnswerKind::Code => {
+            let answer = ask_silently(machine, &context, input, chat.approve_all, abort).await?;
+            machine.ui.out(&answer.text);
+            Exit::Success
+        }
+        AnswerKind::Command => return Err(Error::internal("not available yet")),
+    };
+    leave_session(machine, &context)?;
+    Ok(exit)
+}
+
+/// The REPL: reads lines until the person leaves.
+pub(super) async fn repl(machine: &Machine, chat: &Chat, setting: &Setting) -> Result<Exit> {
+    if chat.answer != AnswerKind::Whole {
+        return Err(Error::user("`-c` and `-e` need a question")
+            .hint("`coyote -e \"list the largest files\"` asks for a command"));
+    }
+    let mut context = machine.context(setting, Trusting::Ask).await?;
+    prepare(&mut context, chat);
+    machine.warn(&context.take_warnings());
+    let prelude = context.app().repl_prelude.clone();
+    open_repl(machine, context, prelude, chat.approve_all, Vec::new()).await
+}
+
+/// Hands the terminal to the REPL.
+#[allow(clippy::unused_async, reason = "the REPL follows")]
+pub(super) async fn open_repl(
+    machine: &Machine,
+    context: RequestContext,
+    prelude: Option<String>,
+    approve_all: bool,
+    hints: Vec<String>,
+) -> Result<Exit> {
+    machine.started.repl();
+    let _ = (context, prelude, approve_all, hints);
+    Err(Error::user("the REPL needs a terminal"))
+}
+
+/// `-c` and `-e` have roles of their own unless one was chosen.
+fn with_default_role(answer: AnswerKind, setting: &Setting) -> Setting {
+    let name = match answer {
+        AnswerKind::Whole => return setting.clone(),
+        AnswerKind::Code => "code",
+        AnswerKind::Command => "shell",
+    };
+    let mut setting = setting.clone();
+    if setting.role.is_none() {
+        setting.role = Some(RoleChoice::Named(name.to_owned()));
+    }
+    setting
+}
+
+/// Applies the flags that change settings.
+fn prepare(context: &mut RequestContext, chat: &Chat) {
+    if chat.dry_run {
+        context.apply(config::Setting::DryRun(Some(true)));
+    }
+    if chat.stream == Streaming::Off {
+        context.apply(config::Setting::Stream(Some(false)));
+    }
+}
+
+/// Starts the enabled servers in the background; the turn waits for those it needs (`M-13`).
+pub(super) fn start_servers(context: &Context) {
+    let context = context.read();
+    let servers = context.selection().servers;
+    context.registry().start(&servers);
+}
+
+/// Everything that is piped in, as text.
+async fn piped(abort: &AbortToken) -> Result<String> {
+    let read = tokio::task::spawn_blocking(|| {
+        let mut bytes = Vec::new();
+        let stdin = std::io::stdin().lock();
+        stdin.take(STDIN_MAX).read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let bytes = unless_aborted(abort, read)
+        .await
+        .map_err(|_| Error::user("cancelled"))?
+        .map_err(Error::internal)?
+        .map_err(|error| Error::from(error).context("cannot read stdin"))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Error::user("stdin is not text").hint("`-f FILE` attaches images"))
+}
+
+async fn input(
+    context: &RequestContext,
+    chat: &Chat,
+    piped: &str,
+    abort: &AbortToken,
+) -> Result<Input> {
+    let text = chat.text.as_deref().unwrap_or_default();
+    let fetch = |url: String| async move { fetch::fetch(&url, abort).await };
+    let input = Input::from_files(text, &chat.files, context.cwd(), fetch).await?;
+    Ok(input.with_stdin(piped))
+}
+
+/// One turn that `sink` shows.
+pub(super) async fn ask(
+    machine: &Machine,
+    context: &Context,
+    input: Input,
+    sink: Arc<dyn NoticeSink>,
+    approve_all: bool,
+    abort: &AbortToken,
+) -> Result<Outcome> {
+    let deps = Deps {
+        sink,
+        ask: Arc::clone(&machine.ask) as Arc<dyn Ask>,
+        abort: abort.clone(),
+        approve_all,
+        approvals: Arc::new(Approvals::default()),
+    };
+    turn::run(context, input, &deps).await
+}
+
+/// One turn whose answer is not shown as it arrives: everything else is.
+pub(super) async fn ask_silently(
+    machine: &Machine,
+    context: &Context,
+    input: Input,
+    approve_all: bool,
+    abort: &AbortToken,
+) -> Result<Outcome> {
+    let sink = Arc::new(WithoutAnswer(Arc::clone(&machine.ui) as Arc<dyn NoticeSink>));
+    ask(machine, context, input, sink, approve_all, abort).await
+}
+
+struct WithoutAnswer(Arc<dyn NoticeSink>);
+
+impl NoticeSink for WithoutAnswer {
+    fn notice(&self, notice: Notice) {
+        match notice {
+            Notice::Text(_) | Notice::TextEnd => {}
+            other => self.0.notice(other),
+        }
+    }
+}
+
+/// Keeps the session, if it is one to keep: nobody is asked in a one-shot run.
+fn leave_session(machine: &Machine, context: &Context) -> Result<()> {
+    let mut context = context.write();
+    let named = context
+        .session()
+        .is_some_and(|session| !session.is_temporary());
+    let keep = match context.session_fate() {
+        SessionFate::Save => true,
+        SessionFate::Ask => named,
+        SessionFate::Nothing | SessionFate::Drop => false,
+    };
+    if keep {
+        context.save_session(None)?;
+    }
+    machine.warn(&context.take_warnings());
+    Ok(())
+}
