@@ -18,9 +18,8 @@ pub fn resolve(configured: Option<&str>, env: &dyn Fn(&str) -> Option<String>) -
 
 /// What to say when [`resolve`] finds none.
 pub fn missing() -> Error {
-    Error::user("no editor is configured").hint(
-        "`.set editor <command>`, or set `VISUAL` or `EDITOR` before starting coyote".to_owned(),
-    )
+    Error::user("no editor is configured")
+        .hint("set `editor` in `config.yaml`, or `VISUAL` or `EDITOR` before starting coyote")
 }
 
 /// Opens `text` in `command` and gives back what was saved, without the newlines at its end. The file it is in is
@@ -56,7 +55,7 @@ pub fn edit_file(command: &str, path: &Path) -> Result<()> {
         .map_err(|error| {
             Error::new(ErrorKind::User, error)
                 .context(format!("cannot run the editor `{program}`"))
-                .hint("`.set editor <command>`, or set `VISUAL` or `EDITOR`")
+                .hint("set `editor` in `config.yaml`, or `VISUAL` or `EDITOR`")
         })?;
     if status.success() {
         return Ok(());

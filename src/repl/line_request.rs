@@ -35,19 +35,26 @@ fn color(env: &Env) -> bool {
 
 /// The next line: its prompt and what can be completed in it.
 pub(super) fn build(repl: &Repl) -> LineRequest {
-    let (snapshot, templates, env, cwd) = {
+    let (snapshot, templates, settings, env, cwd) = {
         let ctx = repl.ctx.read();
         let app = ctx.app();
         let templates = (app.left_prompt.clone(), app.right_prompt.clone());
+        let settings = Settings {
+            temperature: ctx.temperature(),
+            top_p: ctx.top_p(),
+            stream: app.stream,
+            save: app.save,
+        };
         (
             ctx.snapshot(),
             templates,
+            settings,
             ctx.env().clone(),
             ctx.cwd().to_owned(),
         )
     };
     let color = color(&env);
-    let variable = |name: &str| variable(&snapshot, name);
+    let variable = |name: &str| variable(&snapshot, &settings, name);
     let left = templates.0.as_deref().unwrap_or(line_prompt::DEFAULT_LEFT);
     let right = templates.1.as_deref().unwrap_or(line_prompt::DEFAULT_RIGHT);
     let home = env.get("HOME").map(PathBuf::from);
@@ -58,8 +65,16 @@ pub(super) fn build(repl: &Repl) -> LineRequest {
     }
 }
 
+/// Settings a prompt can show.
+struct Settings {
+    temperature: Option<f64>,
+    top_p: Option<f64>,
+    stream: bool,
+    save: bool,
+}
+
 /// A variable of the prompt's template.
-fn variable(now: &config::Snapshot, name: &str) -> Option<String> {
+fn variable(now: &config::Snapshot, settings: &Settings, name: &str) -> Option<String> {
     match name {
         "session" => now.session.clone(),
         "role" => now.role.clone(),
@@ -68,6 +83,10 @@ fn variable(now: &config::Snapshot, name: &str) -> Option<String> {
         "client_name" => now.model.as_ref().map(|model| model.client.clone()),
         "model_name" => now.model.as_ref().map(|model| model.model.clone()),
         "dry_run" => now.dry_run.then(|| "true".to_owned()),
+        "temperature" => settings.temperature.map(|value| value.to_string()),
+        "top_p" => settings.top_p.map(|value| value.to_string()),
+        "stream" => Some(settings.stream.to_string()),
+        "save" => Some(settings.save.to_string()),
         "tools" => Some(now.enabled_tools.len().to_string()),
         "mcp_servers" => Some(now.enabled_servers.len().to_string()),
         _ => None,

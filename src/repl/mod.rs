@@ -43,6 +43,16 @@ use crate::turn::Deps;
 use crate::utils::abort::unless_aborted;
 use crate::utils::{Error, Exit, Result};
 
+/// Every command's name, in the order of `.help`.
+pub fn command_names() -> impl Iterator<Item = &'static str> {
+    table::COMMANDS.iter().map(|spec| spec.name)
+}
+
+/// What a command does, in a line.
+pub fn command_help(name: &str) -> Option<&'static str> {
+    table::find(name).map(|spec| spec.help)
+}
+
 /// What the loop starts from.
 pub struct Start {
     /// What is true at the beginning: a role or session that was asked for is in force already.

@@ -130,6 +130,7 @@ pub(super) async fn restart(repl: &Repl, name: &str) -> Result<()> {
         None => repl.ui.dim("interrupted"),
         Some(outcome) => {
             outcome?;
+            repl.reported.lock().clear(); // what fails from here on is news
             repl.ui.dim(&format!("MCP server `{name}` runs"));
         }
     }
