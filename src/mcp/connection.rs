@@ -14,8 +14,9 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout_at};
 
 use super::handler::{Changes, Handler, Inbox};
+use super::link::{Ended, Handshake, LOCAL_ERROR, Link, ProgressRoute};
 use super::process::{ServerProcess, StderrTail};
-use super::transport::{Ended, Handshake, LOCAL_ERROR, Link, PipeTransport, ProgressRoute};
+use super::transport::PipeTransport;
 use super::{
     CallContext, Capabilities, McpError, ProtocolChoice, ServerName, ServerSpec, TransportSpec,
 };

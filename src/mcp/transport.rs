@@ -5,29 +5,20 @@
 //! answer gets one: the answer, an error that says what was wrong with it, or, when the pipe or the process ends, an
 //! error that says so.
 
-use std::collections::HashMap;
 use std::future;
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::sync::Arc;
 
-use parking_lot::Mutex;
-use rmcp::model::{
-    CancelledNotification, ClientJsonRpcMessage, ClientNotification, CustomResult, ErrorCode,
-    ErrorData, GetMeta as _, JsonRpcMessage, NumberOrString, RequestId, ServerJsonRpcMessage,
-    ServerResult,
-};
-use rmcp::model::{ClientRequest, GetExtensions as _};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
 
-use super::ServerName;
-use super::handler::{self, Inbox};
+use super::handler;
+use super::link::{Link, error_data, local_error};
 use super::process::{DRAIN, Exit};
-use crate::chat::Progress;
-use crate::utils::{AbortToken, text};
+use crate::utils::AbortToken;
 
 /// The longest message a server may send, in bytes: a blob of 50 MiB and what surrounds it fit (`M-14`).
 pub const MESSAGE_MAX: usize = 128 * 1024 * 1024;
@@ -37,195 +28,8 @@ const LARGE_MESSAGE: usize = 1024 * 1024;
 const OUTGOING_MAX: usize = 1024;
 /// Messages that wait for rmcp to take them.
 const INCOMING_MAX: usize = 16;
-/// The code of errors that are ours and not the server's; no server can send it, see [`error_data`].
-pub(crate) const LOCAL_ERROR: ErrorCode = ErrorCode(i32::MIN);
-/// The longest progress message, in bytes.
-const PROGRESS_MESSAGE_MAX: usize = 1024;
 /// How much of a line that is no message is logged.
 const NOISE_MAX: usize = 200;
-
-/// Where the progress reports of one request go; travels with the request, so that none can come too early.
-#[derive(Clone)]
-pub(crate) struct ProgressRoute(pub(crate) mpsc::Sender<Progress>);
-
-/// What a server said about itself when it was connected, kept as it said it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Handshake {
-    /// The revision it chose, or those it supports.
-    pub(crate) revisions: Vec<String>,
-    pub(crate) capabilities: Map<String, Value>,
-    pub(crate) server_info: Option<(String, String)>,
-    pub(crate) instructions: Option<String>,
-}
-
-/// How and when a connection ended.
-#[derive(Debug, Clone)]
-pub(crate) struct Ended {
-    pub(crate) reason: String,
-    pub(crate) at: Instant,
-}
-
-/// What both directions of a connection share.
-#[derive(Debug)]
-pub(crate) struct Link {
-    server: ServerName,
-    inbox: Inbox,
-    handshake: OnceLock<Handshake>,
-    state: Mutex<LinkState>,
-}
-
-#[derive(Debug, Default)]
-struct LinkState {
-    pending: HashMap<RequestId, Pending>,
-    ended: Option<Ended>,
-}
-
-struct Pending {
-    asked: Asked,
-    token: Option<NumberOrString>,
-    progress: Option<ProgressRoute>,
-}
-
-impl std::fmt::Debug for Pending {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pending")
-            .field("asked", &self.asked)
-            .finish_non_exhaustive()
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    Initialize,
-    Discover,
-    Other,
-}
-
-impl Link {
-    pub(crate) fn new(server: ServerName, inbox: Inbox) -> Arc<Self> {
-        Arc::new(Self {
-            server,
-            inbox,
-            handshake: OnceLock::new(),
-            state: Mutex::default(),
-        })
-    }
-
-    /// What the server said about itself, once it has.
-    pub(crate) fn handshake(&self) -> Option<&Handshake> {
-        self.handshake.get()
-    }
-
-    /// How the connection ended, once it has.
-    pub(crate) fn ended(&self) -> Option<Ended> {
-        self.state.lock().ended.clone()
-    }
-
-    /// Ends the connection: the requests that wait are the caller's to answer. The first reason counts.
-    pub(crate) fn end(&self, reason: &str) -> Vec<RequestId> {
-        let mut state = self.state.lock();
-        state.ended.get_or_insert_with(|| Ended {
-            reason: reason.to_owned(),
-            at: Instant::now(),
-        });
-        state.pending.drain().map(|(id, _)| id).collect()
-    }
-
-    fn take_all_pending(&self) -> Vec<RequestId> {
-        self.state
-            .lock()
-            .pending
-            .drain()
-            .map(|(id, _)| id)
-            .collect()
-    }
-
-    /// Notes what an outgoing message means for the answers that are to come.
-    fn sending(&self, message: &ClientJsonRpcMessage) -> Result<(), SendError> {
-        let mut state = self.state.lock();
-        if let Some(ended) = &state.ended {
-            return Err(SendError::Ended(ended.reason.clone()));
-        }
-        match message {
-            JsonRpcMessage::Request(request) => {
-                let asked = match &request.request {
-                    ClientRequest::InitializeRequest(_) => Asked::Initialize,
-                    ClientRequest::DiscoverRequest(_) => Asked::Discover,
-                    _ => Asked::Other,
-                };
-                let token = request.request.get_meta().get_progress_token();
-                let pending = Pending {
-                    asked,
-                    token: token.map(|token| token.0),
-                    progress: request.request.extensions().get().cloned(),
-                };
-                state.pending.insert(request.id.clone(), pending);
-            }
-            JsonRpcMessage::Notification(notification) => {
-                if let ClientNotification::CancelledNotification(CancelledNotification {
-                    params,
-                    ..
-                }) = &notification.notification
-                    && let Some(id) = &params.request_id
-                {
-                    state.pending.remove(id);
-                }
-            }
-            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
-        }
-        Ok(())
-    }
-
-    /// The request that an answer's id belongs to. Some servers answer number 1 as string "1".
-    fn answered(&self, id: Option<&Value>) -> Option<(RequestId, Pending)> {
-        let mut state = self.state.lock();
-        let id = match id {
-            Some(Value::Number(number)) => NumberOrString::Number(number.as_i64()?),
-            Some(Value::String(text)) => match text.parse() {
-                Ok(number) => NumberOrString::Number(number),
-                Err(_) => NumberOrString::String(text.as_str().into()),
-            },
-            // Without an id it can only be about the one request there is.
-            None | Some(Value::Null) if state.pending.len() == 1 => {
-                state.pending.keys().next()?.clone()
-            }
-            _ => return None,
-        };
-        let pending = state.pending.remove(&id)?;
-        Some((id, pending))
-    }
-
-    fn progress(&self, params: &Map<String, Value>) {
-        let token = match params.get("progressToken") {
-            Some(Value::Number(number)) => number.as_i64().map(NumberOrString::Number),
-            Some(Value::String(text)) => Some(match text.parse() {
-                Ok(number) => NumberOrString::Number(number),
-                Err(_) => NumberOrString::String(text.as_str().into()),
-            }),
-            _ => None,
-        };
-        let number = |key: &str| params.get(key).and_then(Value::as_f64);
-        let (Some(token), Some(progress)) = (token, number("progress")) else {
-            return;
-        };
-        let message = params.get("message").and_then(Value::as_str);
-        let report = Progress {
-            progress,
-            total: number("total"),
-            message: message
-                .map(|message| text::bounded(message, PROGRESS_MESSAGE_MAX).into_owned()),
-        };
-        let state = self.state.lock();
-        let pending = state
-            .pending
-            .values()
-            .find(|pending| pending.token.as_ref() == Some(&token));
-        if let Some(route) = pending.and_then(|pending| pending.progress.as_ref()) {
-            // Reports are worth less than memory: one that finds no room is dropped.
-            let _ = route.0.try_send(report);
-        }
-    }
-}
 
 /// Why a message could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -280,7 +84,9 @@ impl PipeTransport {
         let mut line =
             serde_json::to_vec(message).map_err(|error| SendError::Encode(error.to_string()))?;
         line.push(b'\n');
-        self.link.sending(message)?;
+        self.link
+            .sending(message)
+            .map_err(|ended| SendError::Ended(ended.reason))?;
         let (written, done) = oneshot::channel();
         // Here and not in the future: messages leave in the order in which they were sent.
         match self.outgoing.try_send(Outgoing { line, written }) {
@@ -429,7 +235,7 @@ impl Reader {
                 },
             }
         };
-        tracing::debug!(server = %self.link.server, reason, "connection ended");
+        tracing::debug!(server = %self.link.server(), reason, "connection ended");
         for id in self.link.end(&reason) {
             self.hand_on(JsonRpcMessage::error(local_error(&reason), Some(id)))
                 .await;
@@ -446,7 +252,7 @@ impl Reader {
             "a message of the server is longer than {} MiB",
             MESSAGE_MAX / (1024 * 1024)
         );
-        tracing::warn!(server = %self.link.server, reason);
+        tracing::warn!(server = %self.link.server(), reason);
         // Whose answer it was cannot be known any more.
         for id in self.link.take_all_pending() {
             self.hand_on(JsonRpcMessage::error(local_error(&reason), Some(id)))
@@ -468,7 +274,7 @@ impl Reader {
             }
             Some(Parsed::Noise(noise)) if noise.is_empty() => {}
             Some(Parsed::Noise(noise)) => {
-                tracing::debug!(server = %self.link.server, noise, "not a message");
+                tracing::debug!(server = %self.link.server(), noise, "not a message");
             }
             None => {}
         }
@@ -484,21 +290,17 @@ impl Reader {
             return;
         }
         if id.is_none() && !message.contains_key("error") {
-            tracing::debug!(server = %self.link.server, "neither a request nor an answer");
+            tracing::debug!(server = %self.link.server(), "neither a request nor an answer");
             return;
         }
         let Some((id, pending)) = self.link.answered(id) else {
-            tracing::debug!(server = %self.link.server, "answer to no request of ours");
+            tracing::debug!(server = %self.link.server(), "answer to no request of ours");
             return;
         };
         let error = message.remove("error").filter(|error| !error.is_null());
         let answer = match (message.remove("result"), error) {
             (_, Some(error)) => Err(error_data(error)),
-            (Some(result), None) => match pending.asked {
-                Asked::Initialize => self.initialized(result),
-                Asked::Discover => self.discovered(result),
-                Asked::Other => Ok(ServerResult::CustomResult(CustomResult::new(result))),
-            },
+            (Some(result), None) => self.link.result(&pending, result),
             (None, None) => Err(local_error("the answer has neither `result` nor `error`")),
         };
         let answer = match answer {
@@ -514,7 +316,7 @@ impl Reader {
         if method == "notifications/progress" {
             self.link.progress(params);
         } else {
-            self.link.inbox.take(method, params);
+            self.link.inbox().take(method, params);
         }
     }
 
@@ -538,113 +340,6 @@ impl Reader {
             let _ = replies.try_send(Outgoing { line, written });
         }
     }
-
-    fn initialized(&self, result: Value) -> Result<ServerResult, ErrorData> {
-        let mut result = into_object(result)?;
-        let Some(Value::String(revision)) = result.remove("protocolVersion") else {
-            return Err(local_error("its answer names no `protocolVersion`"));
-        };
-        let handshake = Handshake {
-            revisions: vec![revision.clone()],
-            ..about(&mut result)
-        };
-        // rmcp gets what it cannot stumble over; what the server really said is ours to read.
-        let typed = json!({
-            "protocolVersion": revision,
-            "capabilities": {},
-            "serverInfo": { "name": "", "version": "" },
-        });
-        let _ = self.link.handshake.set(handshake);
-        serde_json::from_value(typed)
-            .map(ServerResult::InitializeResult)
-            .map_err(|error| local_error(&error.to_string()))
-    }
-
-    fn discovered(&self, result: Value) -> Result<ServerResult, ErrorData> {
-        let mut result = into_object(result)?;
-        let supported = match result.remove("supportedVersions") {
-            Some(Value::Array(versions)) => versions,
-            _ => Vec::new(),
-        };
-        let revisions: Vec<String> = supported
-            .iter()
-            .filter_map(|version| Some(version.as_str()?.to_owned()))
-            .collect();
-        let typed = json!({
-            "resultType": "complete",
-            "supportedVersions": revisions,
-            "capabilities": {},
-            "ttlMs": 0,
-            "cacheScope": "private",
-        });
-        let handshake = Handshake {
-            revisions,
-            ..about(&mut result)
-        };
-        let _ = self.link.handshake.set(handshake);
-        serde_json::from_value(typed)
-            .map(ServerResult::DiscoverResult)
-            .map_err(|error| local_error(&error.to_string()))
-    }
-}
-
-fn into_object(result: Value) -> Result<Map<String, Value>, ErrorData> {
-    match result {
-        Value::Object(result) => Ok(result),
-        _ => Err(local_error("its answer is not an object")),
-    }
-}
-
-/// What a handshake says, whatever is missing or malformed.
-fn about(result: &mut Map<String, Value>) -> Handshake {
-    const INFO_IN_META: &str = "io.modelcontextprotocol/serverInfo";
-    let capabilities = match result.remove("capabilities") {
-        Some(Value::Object(capabilities)) => capabilities,
-        _ => Map::new(),
-    };
-    let info = result
-        .remove("serverInfo")
-        .or_else(|| result.get("_meta")?.get(INFO_IN_META).cloned());
-    let server_info = info.and_then(|info| {
-        let word = |key: &str| {
-            let word = info.get(key).and_then(Value::as_str).unwrap_or_default();
-            text::bounded(word, 200).into_owned()
-        };
-        let (name, version) = (word("name"), word("version"));
-        (!name.is_empty()).then_some((name, version))
-    });
-    let instructions = match result.remove("instructions") {
-        Some(Value::String(instructions)) => Some(instructions),
-        _ => None,
-    };
-    Handshake {
-        revisions: Vec::new(),
-        capabilities,
-        server_info,
-        instructions,
-    }
-}
-
-/// An error of ours.
-pub(crate) fn local_error(reason: &str) -> ErrorData {
-    ErrorData::new(LOCAL_ERROR, reason.to_owned(), None)
-}
-
-/// The error a server sent, whatever it looks like.
-fn error_data(error: Value) -> ErrorData {
-    let Value::Object(mut error) = error else {
-        return ErrorData::new(ErrorCode(0), error.to_string(), None);
-    };
-    let code = error.get("code").and_then(Value::as_i64).unwrap_or(0);
-    let code = i32::try_from(code)
-        .unwrap_or(0)
-        .max(LOCAL_ERROR.0.saturating_add(1));
-    let message = match error.remove("message") {
-        Some(Value::String(message)) => message,
-        Some(message) => message.to_string(),
-        None => "no message".to_owned(),
-    };
-    ErrorData::new(ErrorCode(code), message, error.remove("data"))
 }
 
 enum Parsed {
