@@ -6,10 +6,13 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use super::boot::{Machine, Trusting};
+use super::execute;
+use super::extract_code;
 use super::plan::{AnswerKind, Chat, RoleChoice, Setting, Streaming};
 use crate::chat::{Ask, Notice, NoticeSink};
 use crate::config::{self, Input, RequestContext, SessionFate};
 use crate::function::Approvals;
+use crate::repl;
 use crate::turn::{self, Deps, Outcome};
 use crate::utils::abort::unless_aborted;
 use crate::utils::{AbortToken, Error, Exit, Result, fetch};
@@ -67,10 +70,12 @@ pub(super) async fn once(
         }
         AnswerKind::Code => {
             let answer = ask_silently(machine, &context, input, chat.approve_all, abort).await?;
-            machine.ui.out(&answer.text);
+            machine.ui.out(&extract_code(&answer.text));
             Exit::Success
         }
-        AnswerKind::Command => return Err(Error::internal("not available yet")),
+        AnswerKind::Command => {
+            execute::run(machine, &context, input, chat.approve_all, abort).await?
+        }
     };
     leave_session(machine, &context)?;
     Ok(exit)
@@ -90,7 +95,6 @@ pub(super) async fn repl(machine: &Machine, chat: &Chat, setting: &Setting) -> R
 }
 
 /// Hands the terminal to the REPL.
-#[allow(clippy::unused_async, reason = "the REPL follows")]
 pub(super) async fn open_repl(
     machine: &Machine,
     context: RequestContext,
@@ -99,8 +103,15 @@ pub(super) async fn open_repl(
     hints: Vec<String>,
 ) -> Result<Exit> {
     machine.started.repl();
-    let _ = (context, prelude, approve_all, hints);
-    Err(Error::user("the REPL needs a terminal"))
+    repl::run(repl::Start {
+        ctx: Arc::new(RwLock::new(context)),
+        ui: Arc::clone(&machine.ui),
+        ask: Arc::clone(&machine.ask),
+        approve_all,
+        hints,
+        prelude,
+    })
+    .await
 }
 
 /// `-c` and `-e` have roles of their own unless one was chosen.

@@ -18,6 +18,7 @@ mod boot;
 mod chat;
 mod complete;
 mod demo;
+mod execute;
 mod look;
 pub mod mcp;
 mod mcp_text;
@@ -180,4 +181,9 @@ async fn mcp_command(
         abort: abort.clone(),
     };
     mcp::run(&tools, what).await
+}
+
+/// The code of an answer; all of it until the terminal layer tells code from words.
+fn extract_code(answer: &str) -> String {
+    answer.to_owned()
 }

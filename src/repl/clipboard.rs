@@ -18,7 +18,7 @@ const TERMINAL_BYTES: usize = 74_994;
 type Program = &'static [&'static str];
 
 /// Writes to the terminal as it stands.
-pub(super) type Terminal<'a> = dyn Fn(&[u8]) + Send + Sync + 'a;
+pub type Terminal<'a> = dyn Fn(&[u8]) + Send + Sync + 'a;
 
 /// The programs worth trying on this machine, best first.
 fn programs(env: &dyn Fn(&str) -> Option<String>) -> Vec<Program> {
@@ -49,7 +49,7 @@ fn terminal_sequence(text: &str) -> Option<String> {
 }
 
 /// Copies `text`. `terminal` writes a sequence to the terminal, when there is one.
-pub(super) async fn copy(
+pub async fn copy(
     text: &str,
     env: &(dyn Fn(&str) -> Option<String> + Send + Sync),
     terminal: Option<&Terminal<'_>>,

@@ -10,7 +10,7 @@
 //! command does is its handler's. An error never ends it; a signal, Ctrl-D and `.exit` do.
 
 mod args;
-mod clipboard;
+pub mod clipboard;
 pub mod command;
 pub mod completer;
 pub mod editor;
@@ -22,7 +22,7 @@ pub mod line_prompt;
 mod line_request;
 mod menu;
 mod printer;
-mod shell;
+pub mod shell;
 mod signals;
 pub mod table;
 

@@ -11,11 +11,7 @@ use crate::utils::{AbortToken, ErrorKind, Result};
 
 /// Runs `command` with `shell` (else the platform's) and waits for it. A failure of the command is no error of ours:
 /// it is described, for a line. Cancelling ends the child.
-pub(super) async fn run(
-    shell: Option<&str>,
-    command: &str,
-    ended: &AbortToken,
-) -> Result<Option<String>> {
+pub async fn run(shell: Option<&str>, command: &str, ended: &AbortToken) -> Result<Option<String>> {
     let (program, flag) = program(shell);
     let modes = Modes::now();
     let mut child = tokio::process::Command::new(program)
