@@ -17,7 +17,7 @@ pub(super) fn read_or_default<T: DeserializeOwned + Default>(text: &str, file: &
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let blank = |line: &str| {
         let line = line.trim();
-        line.is_empty() || line.starts_with('#')
+        line.is_empty() || line.starts_with('#') || line == "---"
     };
     if text.lines().all(blank) {
         return Ok(T::default());
