@@ -11,6 +11,8 @@ use crate::utils::{Error, ErrorKind, Result};
 const OWN_DEPTH: usize = 160;
 /// Nodes and bytes of a file of ours: bounded by what fits into memory, and conversations with images are long.
 const OWN_SIZE: usize = 1 << 30;
+/// Address space for the recursion that takes; only what is used becomes memory.
+const DEEP_STACK: usize = 64 << 20;
 
 /// Reads a hand-written file; an empty one is the default. The error has file, line, column and the lines around.
 pub(super) fn read_or_default<T: DeserializeOwned + Default>(text: &str, file: &Path) -> Result<T> {
@@ -25,22 +27,38 @@ pub(super) fn read_or_default<T: DeserializeOwned + Default>(text: &str, file: &
     serde_saphyr::from_str(text).map_err(|error| positioned(&error, file))
 }
 
-/// Reads a file that coyote wrote: as large as conversations get.
-pub(super) fn read_own<T: DeserializeOwned>(text: &str, file: &Path) -> Result<T> {
-    let options = serde_saphyr::options! {
-        budget: serde_saphyr::budget! {
-            max_depth: OWN_DEPTH,
-            max_nodes: OWN_SIZE,
-            max_events: OWN_SIZE,
-            max_total_scalar_bytes: OWN_SIZE,
-        },
-    };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| positioned(&error, file))
+/// Reads a file that coyote wrote: as large and as deep as conversations get.
+pub(super) fn read_own<T: DeserializeOwned + Send>(text: &str, file: &Path) -> Result<T> {
+    deep(|| {
+        let options = serde_saphyr::options! {
+            budget: serde_saphyr::budget! {
+                max_depth: OWN_DEPTH,
+                max_nodes: OWN_SIZE,
+                max_events: OWN_SIZE,
+                max_total_scalar_bytes: OWN_SIZE,
+            },
+        };
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| positioned(&error, file))
+    })
 }
 
 /// Writes a value.
-pub(super) fn write<T: Serialize>(value: &T) -> Result<String> {
-    serde_saphyr::to_string(value).map_err(|error| Error::new(ErrorKind::Internal, error))
+pub(super) fn write<T: Serialize + Sync>(value: &T) -> Result<String> {
+    deep(|| serde_saphyr::to_string(value).map_err(|error| Error::new(ErrorKind::Internal, error)))
+}
+
+/// Runs `work` where its recursion has room: a value as deep as JSON may be costs more stack than the threads of the
+/// runtime have.
+fn deep<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new()
+            .stack_size(DEEP_STACK)
+            .spawn_scoped(scope, work)
+            .map_err(|error| Error::new(ErrorKind::Internal, error))?;
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(Error::internal("reading or writing YAML failed")))
+    })
 }
 
 fn positioned(error: &serde_saphyr::Error, file: &Path) -> Error {
