@@ -14,11 +14,11 @@ fn load(text: &str) -> Stored {
     read(text, file()).unwrap_or_else(|error| panic!("{error:?}\n{text}"))
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn object(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
-fn call(id: &str, name: &str, arguments: Value) -> ToolCall {
+fn call(id: &str, name: &str, arguments: &Value) -> ToolCall {
     ToolCall {
         id: CallId(id.to_owned()),
         name: name.to_owned(),
@@ -52,11 +52,11 @@ fn the_sample_means_what_it_says() {
         Message::user("What does the guide say about retries?")
     );
     let wanted = vec![
-        call("call_1", "mcp_search_docs", json!({"query": "retries"})),
+        call("call_1", "mcp_search_docs", &json!({"query": "retries"})),
         call(
             "call_2",
             "mcp_read_docs",
-            json!({"uri": "docs://guide", "pattern": "retry"}),
+            &json!({"uri": "docs://guide", "pattern": "retry"}),
         ),
     ];
     assert_eq!(
@@ -272,7 +272,7 @@ fn deep_results_load() {
         value = json!([value]);
     }
     let result = ToolResult {
-        call: call("c", "f", json!({})),
+        call: call("c", "f", &json!({})),
         output: ToolOutput::ok(value),
     };
     let messages = vec![
