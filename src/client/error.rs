@@ -174,6 +174,9 @@ impl ClientError {
             Self::ContextOverflow { .. } => {
                 Some(".compress shortens the session, .empty starts it afresh".to_owned())
             }
+            Self::Status { message, .. } if message.contains("image") => {
+                Some("set `supports_vision: false` of this model in config.yaml".to_owned())
+            }
             Self::Status { status: 404, .. } => {
                 Some("check `api_base` and the model's name in config.yaml".to_owned())
             }

@@ -534,6 +534,20 @@ async fn a_redirect_to_somewhere_else_is_not_followed_with_the_key() {
 }
 
 #[tokio::test]
+async fn a_redirect_within_the_server_is_followed() {
+    let there = "location: /elsewhere\r\ncontent-length: 0\r\n";
+    let moved = script("307 Temporary Redirect", there, "");
+    let server = Server::start(vec![moved, stream(HELLO)]).await;
+    let (events, error) = ask(&server.client(ProviderKind::OpenAiCompatible)).await;
+    assert_eq!((text_of(&events).as_str(), error), ("hello", None));
+    assert!(
+        server.seen.requests.lock()[1]
+            .0
+            .starts_with("POST /elsewhere ")
+    );
+}
+
+#[tokio::test]
 async fn nobody_listening_is_said_once_without_a_key() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(

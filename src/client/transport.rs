@@ -49,7 +49,7 @@ pub(super) fn join(base: &str, kind: ProviderKind, wire: Wire, path: &str) -> St
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let version = match wire {
         Wire::Anthropic if !versioned => "/v1",
-        Wire::Gemini if base_path.is_empty() => "/v1beta",
+        Wire::Gemini if !versioned => "/v1beta",
         Wire::OpenAiChat | Wire::Responses if base_path.is_empty() => "/v1",
         _ => "",
     };
@@ -141,6 +141,7 @@ pub(super) async fn open(
 ) -> Result<Response, ClientError> {
     let url = redact_url(&prepared.url);
     tracing::debug!(provider = %config.name, %url, "request");
+    tracing::trace!(provider = %config.name, body = %prepared.body, "request body");
     let request = http
         .request(Method::POST, &prepared.url)?
         .headers(prepared.headers.clone())
@@ -219,7 +220,8 @@ pub(super) fn classify(
     };
     let provider = config.name.clone();
     let code = status.as_u16();
-    let quota = text.contains("insufficient_quota");
+    // Some servers say with a 5xx or 429 what no waiting changes.
+    let lasting = text.contains("insufficient_quota") || message.contains("not supported");
     match code {
         401 | 403 => ClientError::Unauthorized {
             provider,
@@ -243,7 +245,7 @@ pub(super) fn classify(
             status: code,
             message,
             retry_after,
-            retryable: !quota && matches!(code, 408 | 429 | 500 | 502..=504 | 520..=529),
+            retryable: !lasting && matches!(code, 408 | 429 | 500 | 502..=504 | 520..=529),
         },
     }
 }

@@ -90,6 +90,11 @@ fn a_base_is_joined_however_it_was_written() {
             "https://g.com/v1beta/models/m:streamGenerateContent?alt=sse",
         ),
         (
+            "https://gw/gemini",
+            Gemini,
+            "https://gw/gemini/v1beta/models/m:streamGenerateContent?alt=sse",
+        ),
+        (
             "https://g.com/v1?a=b",
             Gemini,
             "https://g.com/v1/models/m:streamGenerateContent?alt=sse&a=b",
@@ -191,6 +196,8 @@ fn statuses_are_told_apart() {
     let quota =
         r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#;
     assert!(!classified(429, quota).is_retryable());
+    let blind = r#"{"error":{"code":500,"message":"image input is not supported - hint: provide the mmproj"}}"#;
+    assert!(!classified(500, blind).is_retryable());
     let overflow = r#"{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":4}}"#;
     assert!(classified(400, overflow).is_context_overflow());
     assert!(classified(413, "").is_context_overflow());

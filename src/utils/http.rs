@@ -159,20 +159,34 @@ pub fn redact_url(url: &str) -> String {
     shown
 }
 
-/// `error` and its causes in one line, without the URL.
+/// Why a request failed, in one line and without the URL.
 pub fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
-    let mut text = error.to_string();
+    let mut causes = vec![error.to_string()];
     let mut cause = std::error::Error::source(&error);
     while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
+        causes.push(inner.to_string());
         cause = inner.source();
     }
-    text
+    // The outer layers only say that a request failed, which whoever shows this has said already.
+    let wrapper = |text: &&String| {
+        [
+            "error sending request",
+            "client error",
+            "error decoding response body",
+        ]
+        .iter()
+        .any(|prefix| text.starts_with(prefix))
+    };
+    let telling = causes
+        .iter()
+        .skip_while(wrapper)
+        .cloned()
+        .collect::<Vec<_>>();
+    if telling.is_empty() {
+        return causes.join(": ");
+    }
+    telling.join(": ")
 }
 
 fn build(options: &HttpOptions) -> Result<Built, HttpError> {

@@ -708,3 +708,66 @@ fn ids_and_names_of_elsewhere_are_made_legal_the_same_way_twice() {
         (9, &json!(id))
     );
 }
+
+mod any {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn message() -> impl Strategy<Value = Message> {
+        let call =
+            (0_u8..6, "[{}a-z\":1]{0,8}").prop_map(|(id, text)| call(&format!("c{id}"), &text));
+        let calls = prop::collection::vec(call, 0..4);
+        let text = prop::sample::select(vec!["", " ", "text", "ä€"]);
+        prop_oneof![
+            text.clone().prop_map(Message::user),
+            Just(Message::User(vec![Part::Image(image())])),
+            (text.clone(), calls.clone()).prop_map(|(text, calls)| said(text, &calls)),
+            (text, calls).prop_map(|(text, calls)| {
+                Message::Tool(
+                    calls
+                        .iter()
+                        .map(|call| answered(call, ToolOutput::ok(text)))
+                        .collect(),
+                )
+            }),
+        ]
+    }
+
+    /// How often `key` is a member of an object anywhere in `value`, with `wanted` as its value if given.
+    fn count(value: &Value, key: &str, wanted: Option<&str>) -> usize {
+        match value {
+            Value::Array(values) => values.iter().map(|value| count(value, key, wanted)).sum(),
+            Value::Object(map) => map
+                .iter()
+                .map(|(name, value)| {
+                    let hit = name == key && wanted.is_none_or(|wanted| value == wanted);
+                    usize::from(hit) + count(value, key, wanted)
+                })
+                .sum(),
+            _ => 0,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_call_of_any_transcript_is_answered_exactly_once(messages in prop::collection::vec(message(), 0..8)) {
+            let request = Request { messages, ..Request::default() };
+            let chat = body(Wire::OpenAiChat, &request);
+            prop_assert_eq!(count(&chat, "type", Some("function")), count(&chat, "role", Some("tool")));
+            let responses = body(Wire::Responses, &request);
+            prop_assert_eq!(
+                count(&responses, "type", Some("function_call")),
+                count(&responses, "type", Some("function_call_output"))
+            );
+            let anthropic = body(Wire::Anthropic, &request);
+            prop_assert_eq!(
+                count(&anthropic, "type", Some("tool_use")),
+                count(&anthropic, "type", Some("tool_result"))
+            );
+            let roles: Vec<_> = anthropic["messages"].as_array().unwrap().iter().map(|m| &m["role"]).collect();
+            prop_assert!(roles.windows(2).all(|pair| pair[0] != pair[1]), "{:?}", roles);
+            let gemini = body(Wire::Gemini, &request);
+            prop_assert_eq!(count(&gemini, "functionCall", None), count(&gemini, "functionResponse", None));
+        }
+    }
+}
