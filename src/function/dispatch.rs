@@ -329,15 +329,20 @@ fn unknown_function(env: &DispatchEnv, name: &str) -> FunctionError {
 
 /// The failed invoke of `M-04`: a name that no server of this request has.
 fn unknown_server(env: &DispatchEnv, function: MetaFunction, call: &ToolCall) -> FunctionError {
-    let known = env.functions.declarations();
-    let near = fuzzy::nearest(
-        &call.name,
-        known
-            .iter()
-            .map(|known| known.name.as_str())
-            .filter(|name| has_mcp_prefix(name)),
-        3,
-    );
+    let known: Vec<&str> = env
+        .functions
+        .declarations()
+        .iter()
+        .map(|known| known.name.as_str())
+        .filter(|name| has_mcp_prefix(name))
+        .collect();
+    let mut near = fuzzy::nearest(&call.name, known.iter().copied(), 3);
+    if near.is_empty() {
+        // The server's name may be right and the verb invented.
+        let own = call.name.rsplit('_').next().filter(|own| !own.is_empty());
+        let same_server = |name: &&str| own.is_some_and(|own| name.ends_with(own));
+        near = known.into_iter().filter(same_server).take(5).collect();
+    }
     let verb = match function {
         MetaFunction::Invoke => "call a tool",
         MetaFunction::Search => "search",
@@ -412,3 +417,7 @@ fn cut(text: String, limit: usize) -> String {
 #[cfg(test)]
 #[path = "dispatch_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "dispatch_mcp_tests.rs"]
+mod mcp_tests;

@@ -157,3 +157,131 @@ pub(super) fn call(id: &str, name: &str, arguments: &Value) -> ToolCall {
         arguments,
     }
 }
+
+/// A scripted MCP server inside this process: two resources' worth of everything, and a log of what it was asked.
+pub(super) struct Peer {
+    pub(super) server: Arc<crate::mcp::ConnectedServer>,
+    pub(super) log: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Peer {
+    /// Connects; `adjust` changes the entry it is connected from.
+    pub(super) async fn connect(
+        name: &str,
+        adjust: impl FnOnce(&mut crate::mcp::ServerSpec),
+    ) -> Self {
+        let mut spec = crate::mcp::test_support::program(name, "unused", &[]);
+        adjust(&mut spec);
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(ours);
+        let log = Arc::new(Mutex::new(Vec::new()));
+        tokio::spawn(serve(theirs, Arc::clone(&log)));
+        let server = crate::mcp::ConnectedServer::over_streams(&spec, input, output)
+            .await
+            .unwrap();
+        Self { server, log }
+    }
+
+    /// The methods it was asked for, without the handshake and notifications of it.
+    pub(super) fn methods(&self) -> Vec<String> {
+        let log = self.log.lock();
+        let methods = log.iter().filter_map(|message| message["method"].as_str());
+        methods
+            .filter(|method| !matches!(*method, "initialize" | "notifications/initialized"))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    pub(super) fn asked(&self, method: &str) -> Vec<Value> {
+        let log = self.log.lock();
+        let fits = |message: &&Value| message["method"] == method;
+        log.iter().filter(fits).cloned().collect()
+    }
+}
+
+impl Bench {
+    /// Puts servers into the environment, with their functions declared.
+    pub(super) fn with_servers(mut self, peers: &[&Peer]) -> Self {
+        let spill = crate::mcp::spill::SpillDir::new(self.path().join("spill"));
+        let servers = peers.iter().map(|peer| Arc::clone(&peer.server));
+        self.env.mcp = McpRuntime::new(servers, spill);
+        let mut functions = (*self.env.functions).clone();
+        functions.append_mcp_meta_functions(self.env.mcp.server_features());
+        self.env.functions = Arc::new(functions);
+        self
+    }
+}
+
+async fn serve(stream: tokio::io::DuplexStream, log: Arc<Mutex<Vec<Value>>>) {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
+    let (input, mut output) = tokio::io::split(stream);
+    let mut lines = tokio::io::BufReader::new(input).lines();
+    // Calls of `pair` are answered two at a time.
+    let mut waiting: Option<Value> = None;
+    while let Ok(Some(line)) = lines.next_line().await {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        log.lock().push(message.clone());
+        let Some(id) = message.get("id").cloned() else {
+            continue;
+        };
+        let answer = |id: &Value, result: Value| {
+            serde_json::json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string() + "\n"
+        };
+        let tool = message.pointer("/params/name").and_then(Value::as_str);
+        let is_call = message["method"] == "tools/call";
+        let mut text = String::new();
+        if is_call && tool == Some("pair") {
+            if let Some(first) = waiting.take() {
+                text = answer(&id, result_of(&message)) + &answer(&first, result_of(&message));
+            } else {
+                waiting = Some(id);
+            }
+        } else if is_call && tool == Some("hang") {
+            let token = &message["params"]["_meta"]["progressToken"];
+            text = serde_json::json!({
+                "jsonrpc": "2.0", "method": "notifications/progress",
+                "params": {"progressToken": token, "progress": 1, "total": 4, "message": "working"},
+            })
+            .to_string()
+                + "\n";
+        } else {
+            text = answer(&id, result_of(&message));
+        }
+        if output.write_all(text.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn result_of(message: &Value) -> Value {
+    use serde_json::json;
+    let tool = |name: &str, annotations: Value| json!({"name": name, "description": "d", "inputSchema": {"type": "object"}, "annotations": annotations});
+    match message["method"].as_str().unwrap() {
+        "initialize" => json!({
+            "protocolVersion": message["params"]["protocolVersion"],
+            "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+            "serverInfo": {"name": "peer", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [
+            tool("look", json!({"readOnlyHint": true})),
+            tool("plain", json!({})),
+            tool("pair", json!({})),
+            tool("hang", json!({})),
+            tool("wipe", json!({"destructiveHint": true})),
+        ]}),
+        "resources/list" => {
+            json!({"resources": [{"uri": "x://long", "name": "long", "mimeType": "text/plain"}]})
+        }
+        "resources/templates/list" => {
+            json!({"resourceTemplates": [{"uriTemplate": "x://t/{id}", "name": "t"}]})
+        }
+        "resources/read" => json!({"contents": [
+            {"uri": message["params"]["uri"], "mimeType": "text/plain", "text": "é🦊 line\n".repeat(20_000)}
+        ]}),
+        "prompts/list" => json!({"prompts": [{"name": "greet"}]}),
+        "tools/call" => {
+            json!({"content": [{"type": "text", "text": format!("called {}", message["params"]["name"])}]})
+        }
+        _ => json!({}),
+    }
+}

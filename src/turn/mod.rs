@@ -274,3 +274,7 @@ impl Driver<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "mod_tests.rs"]
+mod tests;
