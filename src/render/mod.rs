@@ -6,12 +6,23 @@
 //!
 //! Output to a pipe is exact; what a terminal gets is stripped of whatever could act on it (`M-21`).
 
+mod block;
+mod code;
+mod inline;
+mod markdown;
+mod notice;
 mod options;
 mod prompt;
 mod restore;
+mod screen;
+mod table;
+mod theme;
 mod ui;
+mod writer;
 
+pub use code::extract_code;
 pub use options::{RenderOptions, Theme, Wrap};
 pub use prompt::Prompter;
 pub use restore::restore_terminal;
-pub use ui::{LineSink, Ui};
+pub use screen::LineSink;
+pub use ui::Ui;

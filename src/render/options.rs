@@ -3,6 +3,9 @@
 use std::io::IsTerminal as _;
 use std::str::FromStr;
 
+use super::theme::Paint;
+use crate::utils::env;
+
 /// How [`super::Ui`] shows things.
 #[allow(
     clippy::struct_excessive_bools,
@@ -26,12 +29,15 @@ pub struct RenderOptions {
     pub width: Option<u16>,
     /// `NO_COLOR`: no colour at all, and answers as they are.
     pub no_color: bool,
+    /// Whether the terminal has 24-bit colours (`COLORTERM`); else code is coloured from its 256.
+    pub true_color: bool,
     /// Machine output: errors are JSON.
     pub json: bool,
 }
 
 impl RenderOptions {
-    /// What the process's own streams are, with everything else at its default.
+    /// What the process's own streams are and `NO_COLOR`, `TERM` and `COLORTERM` say, with everything else at its
+    /// default.
     pub fn detect() -> Self {
         Self {
             highlight: true,
@@ -41,7 +47,9 @@ impl RenderOptions {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             width: None,
-            no_color: false,
+            no_color: env::is_set("NO_COLOR") || env::var("TERM").as_deref() == Some("dumb"),
+            true_color: env::var("COLORTERM")
+                .is_some_and(|value| matches!(value.as_str(), "truecolor" | "24bit")),
             json: false,
         }
     }
@@ -57,7 +65,17 @@ impl RenderOptions {
             stderr_is_terminal: false,
             width: Some(80),
             no_color: true,
+            true_color: false,
             json: false,
+        }
+    }
+
+    /// How a stream is painted.
+    pub(super) fn paint(&self, is_terminal: bool) -> Paint {
+        Paint {
+            theme: self.theme,
+            color: is_terminal && !self.no_color,
+            true_color: self.true_color,
         }
     }
 }

@@ -18,3 +18,22 @@ pub fn restore_terminal() {
         }
     }
 }
+
+/// Raw mode for as long as it lives.
+pub(super) struct RawMode(());
+
+impl RawMode {
+    /// `None` when there is no terminal or it is in raw mode already, by somebody else who will end it.
+    pub(super) fn enter() -> Option<Self> {
+        if terminal::is_raw_mode_enabled().unwrap_or(true) {
+            return None;
+        }
+        terminal::enable_raw_mode().ok().map(|()| Self(()))
+    }
+}
+
+impl Drop for RawMode {
+    fn drop(&mut self) {
+        let _ = terminal::disable_raw_mode();
+    }
+}

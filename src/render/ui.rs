@@ -1,16 +1,26 @@
-//! [`Ui`]: the streams, and who may write to them when.
+//! [`Ui`]: what is shown on which stream, and how.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
+use super::markdown::Markdown;
+use super::notice::{self, FinishedCall};
 use super::options::{RenderOptions, Theme, Wrap};
-use crate::chat::{Notice, NoticeSink};
-use crate::utils::{AbortToken, Error, text};
+use super::screen::{LineSink, Screen, Shared};
+use super::table;
+use super::theme::{Paint, RESET, Style};
+use crate::chat::{Activity, CallId, Notice, NoticeSink};
+use crate::utils::text::{self, Sanitizer};
+use crate::utils::{AbortToken, Error, ErrorKind};
 
-/// Takes one finished, styled line, without its newline, in place of stderr.
-pub type LineSink = Arc<dyn Fn(String) + Send + Sync>;
+/// Columns where there is no terminal to ask.
+const COLUMNS: usize = 80;
+
+/// Columns of a tool line where nobody's width is known.
+const COLUMNS_IN_A_FILE: usize = 200;
 
 /// The one owner of stdout and stderr.
 ///
@@ -18,17 +28,47 @@ pub type LineSink = Arc<dyn Fn(String) + Send + Sync>;
 /// or to the [`LineSink`] while a line is being edited.
 pub struct Ui {
     options: RwLock<RenderOptions>,
-    line_sink: Mutex<Option<LineSink>>,
+    shared: Arc<Shared>,
+    stream: Mutex<Stream>,
     closed: AbortToken,
+}
+
+/// Where the current turn's output is.
+#[derive(Default)]
+struct Stream {
+    answer: Option<Answer>,
+    reasoning: Sanitizer,
+    activity: Option<Activity>,
+    calls: Vec<(CallId, String)>,
+    progress: String,
+    /// What arrived while a question was open.
+    held: Vec<Notice>,
+}
+
+/// How an answer is shown.
+enum Answer {
+    /// To a pipe: exact.
+    Exact,
+    /// To a terminal, without styles.
+    Clean(Sanitizer),
+    /// To a terminal.
+    Styled(Box<Markdown>),
 }
 
 impl Ui {
     /// A terminal as `options` describe it.
     pub fn new(options: RenderOptions) -> Arc<Self> {
+        let closed = AbortToken::new();
+        let screen = Screen::new(
+            options.stdout_is_terminal,
+            options.stderr_is_terminal,
+            closed.clone(),
+        );
         Arc::new(Self {
             options: RwLock::new(options),
-            line_sink: Mutex::new(None),
-            closed: AbortToken::new(),
+            shared: Shared::new(screen),
+            stream: Mutex::default(),
+            closed,
         })
     }
 
@@ -42,9 +82,30 @@ impl Ui {
         self.options.read().json
     }
 
+    /// Whether notices are coloured; prompts follow it.
+    pub fn is_colored(&self) -> bool {
+        self.notice_paint().color
+    }
+
+    /// Whether somebody can be asked something.
+    pub(super) fn can_ask(&self) -> bool {
+        let options = self.options.read();
+        options.stdin_is_terminal && options.stderr_is_terminal
+    }
+
     /// Columns of the terminal, 80 where there is none.
     pub fn width(&self) -> usize {
-        80
+        let options = self.options.read();
+        if let Some(width) = options.width {
+            return usize::from(width);
+        }
+        if !options.stdout_is_terminal && !options.stderr_is_terminal {
+            return COLUMNS;
+        }
+        match crossterm::terminal::size() {
+            Ok((columns, _)) if columns > 0 => usize::from(columns),
+            _ => COLUMNS,
+        }
     }
 
     /// Changes how answers are shown from here on (`.set highlight`, `.set wrap`, `.set theme`).
@@ -55,110 +116,279 @@ impl Ui {
         options.theme = theme;
     }
 
-    /// Cancelled when stdout's reader is gone: whoever still produces output can stop, quietly (`H-04`).
+    /// Cancelled when stdout cannot be written to any more: whoever still produces output can stop. That is quiet
+    /// when its reader is gone (`H-04`); anything else is in [`Self::failure`].
     pub fn closed(&self) -> &AbortToken {
         &self.closed
     }
 
+    /// Why stdout could not be written, when it was not for a closed pipe: a full disk, say. Given once.
+    pub fn failure(&self) -> Option<Error> {
+        let failure: io::Error = self.shared.screen.lock().failure.take()?;
+        Some(Error::new(ErrorKind::Internal, failure).context("cannot write the answer"))
+    }
+
     /// Writes to stdout as it stands: exact to a pipe, sanitised to a terminal. No newline is added.
     pub fn out(&self, text: &str) {
-        if self.stdout_is_terminal() {
-            self.out_bytes(text::sanitize(text).as_bytes());
+        let text = if self.stdout_is_terminal() {
+            text::sanitize(text)
         } else {
-            self.out_bytes(text.as_bytes());
-        }
+            Cow::Borrowed(text)
+        };
+        self.out_bytes(text.as_bytes());
     }
 
     /// Writes bytes to stdout, whatever they are (`coyote mcp read --raw`).
     pub fn out_bytes(&self, bytes: &[u8]) {
-        if self.closed.is_cancelled() {
-            return;
-        }
-        let mut stdout = io::stdout().lock();
-        if stdout
-            .write_all(bytes)
-            .and_then(|()| stdout.flush())
-            .is_err()
-        {
-            self.closed.cancel();
-        }
+        self.shared.screen.lock().write(bytes);
     }
 
     /// A line on stderr, sanitised.
-    pub fn line(&self, text: &str) {
-        self.emit(text::sanitize(text).into_owned());
+    pub fn line(&self, line: &str) {
+        self.styled_line(&text::sanitize(line));
     }
 
     /// A dim line on stderr, sanitised.
-    pub fn dim(&self, text: &str) {
-        self.line(text);
+    pub fn dim(&self, line: &str) {
+        let paint = self.notice_paint();
+        self.styled_line(&paint.paint(Style::DIM, &text::sanitize(line)));
     }
 
-    /// A line on stderr that says `warning:`.
-    pub fn warn(&self, text: &str) {
-        self.line(&format!("warning: {text}"));
+    /// A line on stderr that says `warning:`, sanitised.
+    pub fn warn(&self, line: &str) {
+        let label = self.notice_paint().paint(Style::WARNING, "warning:");
+        self.styled_line(&format!("{label} {}", text::sanitize(line)));
     }
 
     /// An error with its causes and hints on stderr, or one JSON object when output is for a machine (`H-05`).
     pub fn error(&self, error: &Error) {
-        self.line(&format!("error: {error}"));
-        for cause in error.causes() {
-            self.line(&format!("  caused by: {cause}"));
-        }
-        for hint in error.hints() {
-            self.line(&format!("hint: {hint}"));
-        }
-    }
-
-    /// A table that fits the terminal: a bold header, no frame; cells are sanitised and cut where they must be.
-    pub fn table(&self, headers: &[&str], rows: &[Vec<String>]) -> String {
-        let mut text = headers.join("  ");
-        for row in rows {
-            text.push('\n');
-            text.push_str(&row.join("  "));
-        }
-        text.push('\n');
-        text
-    }
-
-    /// Where finished lines go instead of stderr, while a line editor owns the screen. `None` gives stderr back.
-    pub fn set_line_sink(&self, sink: Option<LineSink>) {
-        *self.line_sink.lock() = sink;
-    }
-
-    /// A line on stderr that is sanitised and styled already (it came through a [`LineSink`]).
-    pub fn styled_line(&self, line: &str) {
-        self.emit(line.to_owned());
-    }
-
-    /// Ends a line on stderr that was left open (a prompt that was given up).
-    pub fn end_line(&self) {
-        let _ = writeln!(io::stderr());
-    }
-
-    fn emit(&self, line: String) {
-        // Held while the sink runs: once a sink has been taken away, nothing arrives in it any more.
-        let sink = self.line_sink.lock();
-        if let Some(sink) = sink.as_ref() {
-            sink(line);
+        let shown = if self.is_json() {
+            notice::error_json(error)
         } else {
-            let _ = writeln!(io::stderr(), "{line}");
+            notice::error(error, self.notice_paint())
+        };
+        self.styled_line(&shown);
+    }
+
+    /// A table without frame: the header, then the rows, columns lined up. On a terminal it fits its width, the widest
+    /// column giving way; to a pipe nothing is cut. Cells are sanitised, on one line each.
+    pub fn table(&self, headers: &[&str], rows: &[Vec<String>]) -> String {
+        let rows: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row.iter().map(|cell| text::sanitize_line(cell)).collect())
+            .collect();
+        let columns = self.stdout_is_terminal().then(|| self.width());
+        table::plain(headers, &rows, columns)
+    }
+
+    /// Where finished lines go instead of stderr, while a line editor owns the screen. `None` gives stderr back; once
+    /// this returns, nothing arrives in the old sink any more.
+    pub fn set_line_sink(&self, sink: Option<LineSink>) {
+        let mut screen = self.shared.screen.lock();
+        screen.erase_spinner();
+        screen.sink = sink;
+    }
+
+    /// Lines on stderr that are sanitised and styled already (they came through a [`LineSink`]).
+    pub fn styled_line(&self, line: &str) {
+        self.shared.screen.lock().lines(line);
+    }
+
+    /// Takes the spinner off and ends open lines: call it before the process ends by a signal.
+    pub fn finish(&self) {
+        let mut screen = self.shared.screen.lock();
+        let (paint, columns) = (self.notice_paint(), 0);
+        screen.spin(None, paint, columns);
+        screen.end_stderr_line();
+        screen.end_stdout_line();
+    }
+
+    /// Ends a line on stderr that somebody else left open (a prompt that was given up).
+    pub fn end_line(&self) {
+        let mut screen = self.shared.screen.lock();
+        screen.write_open("\n");
+        screen.stderr_line_ended();
+    }
+
+    /// Stops the spinner and holds notices back until the guard is dropped, while a question is open.
+    pub(super) fn pause(self: &Arc<Self>) -> Pause {
+        let mut screen = self.shared.screen.lock();
+        screen.erase_spinner();
+        screen.end_stdout_line();
+        screen.end_stderr_line();
+        screen.paused += 1;
+        Pause(self.clone())
+    }
+
+    /// How notices are painted.
+    fn notice_paint(&self) -> Paint {
+        let options = self.options.read();
+        options.paint(options.stderr_is_terminal)
+    }
+
+    fn text(&self, stream: &mut Stream, piece: &str) {
+        let answer = stream.answer.get_or_insert_with(|| self.begin_answer());
+        let shown = match answer {
+            Answer::Exact => Cow::Borrowed(piece),
+            Answer::Clean(sanitizer) => Cow::Owned(sanitizer.feed(piece)),
+            Answer::Styled(markdown) => Cow::Owned(markdown.feed(piece, self.width())),
+        };
+        self.shared.screen.lock().write(shown.as_bytes());
+    }
+
+    fn begin_answer(&self) -> Answer {
+        let options = self.options.read();
+        let paint = options.paint(options.stdout_is_terminal);
+        if !options.stdout_is_terminal {
+            Answer::Exact
+        } else if options.highlight && paint.color {
+            Answer::Styled(Box::new(Markdown::new(paint, options.wrap)))
+        } else {
+            Answer::Clean(Sanitizer::default())
+        }
+    }
+
+    fn end_text(&self, stream: &mut Stream) {
+        stream.reasoning = Sanitizer::default();
+        let rest = match stream.answer.take() {
+            Some(Answer::Styled(mut markdown)) => markdown.finish(self.width()),
+            Some(Answer::Exact | Answer::Clean(_)) | None => String::new(),
+        };
+        let mut screen = self.shared.screen.lock();
+        screen.write(rest.as_bytes());
+        screen.end_stderr_line();
+        screen.end_stdout_line();
+    }
+
+    fn reasoning(&self, stream: &mut Stream, piece: &str) {
+        let paint = self.notice_paint();
+        let shown = if self.options.read().stderr_is_terminal {
+            stream.reasoning.feed(piece)
+        } else {
+            piece.to_owned()
+        };
+        if shown.is_empty() {
+            return;
+        }
+        let begin = paint.begin(Style::DIM);
+        let end = if begin.is_empty() { "" } else { RESET };
+        let mut screen = self.shared.screen.lock();
+        screen.write_open(&format!("{begin}{shown}{end}"));
+        if shown.ends_with('\n') {
+            screen.stderr_line_ended();
+        }
+    }
+
+    fn finished(&self, stream: &mut Stream, id: &CallId, call: &FinishedCall<'_>) {
+        stream.calls.retain(|(running, _)| running != id);
+        stream.progress.clear();
+        let columns = if self.options.read().stderr_is_terminal {
+            self.width()
+        } else {
+            COLUMNS_IN_A_FILE
+        };
+        let line = notice::tool_line(call, columns, self.notice_paint());
+        self.styled_line(&line);
+        self.spin(stream);
+    }
+
+    /// Brings the spinner up to date.
+    fn spin(&self, stream: &Stream) {
+        let calls: Vec<&str> = stream.calls.iter().map(|(_, name)| name.as_str()).collect();
+        let label = stream.activity.as_ref().map(|activity| {
+            let label = notice::activity(activity, &calls);
+            format!("{label} {}", stream.progress).trim_end().to_owned()
+        });
+        let (paint, columns) = (self.notice_paint(), self.width());
+        self.shared.screen.lock().spin(label, paint, columns);
+        self.shared.wake();
+    }
+
+    fn show(&self, stream: &mut Stream, notice: Notice) {
+        match notice {
+            Notice::Activity(activity) => {
+                stream.progress.clear();
+                stream.activity = activity;
+                self.spin(stream);
+            }
+            Notice::Text(piece) => {
+                self.stop_waiting(stream);
+                self.text(stream, &piece);
+            }
+            Notice::Reasoning(piece) => {
+                self.stop_waiting(stream);
+                self.reasoning(stream, &piece);
+            }
+            Notice::TextEnd => self.end_text(stream),
+            Notice::ToolStarted { id, name, .. } => {
+                stream.calls.push((id, name));
+                self.spin(stream);
+            }
+            Notice::ToolFinished {
+                id,
+                name,
+                arguments,
+                ok,
+                elapsed,
+                bytes,
+            } => {
+                let call = FinishedCall {
+                    name: &name,
+                    arguments: &arguments,
+                    ok,
+                    elapsed,
+                    bytes,
+                };
+                self.finished(stream, &id, &call);
+            }
+            Notice::Progress { progress, .. } => {
+                stream.progress = notice::progress(&progress);
+                self.spin(stream);
+            }
+            Notice::Info(line) => self.dim(&line),
+            Notice::Warning(line) => self.warn(&line),
+        }
+    }
+
+    /// What was waited for has come.
+    fn stop_waiting(&self, stream: &mut Stream) {
+        if stream.activity.take().is_some() {
+            self.spin(stream);
         }
     }
 }
 
 impl NoticeSink for Ui {
     fn notice(&self, notice: Notice) {
-        match notice {
-            Notice::Text(text) => self.out(&text),
-            Notice::Info(text) => self.dim(&text),
-            Notice::Warning(text) => self.warn(&text),
-            Notice::Activity(_)
-            | Notice::Reasoning(_)
-            | Notice::TextEnd
-            | Notice::ToolStarted { .. }
-            | Notice::ToolFinished { .. }
-            | Notice::Progress { .. } => {}
+        let mut stream = self.stream.lock();
+        if self.shared.screen.lock().paused > 0 {
+            stream.held.push(notice);
+        } else {
+            self.show(&mut stream, notice);
+        }
+    }
+}
+
+impl Drop for Ui {
+    fn drop(&mut self) {
+        self.shared.quit();
+    }
+}
+
+/// A question is open; dropped, output goes on with what was held back.
+pub(super) struct Pause(Arc<Ui>);
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        let mut stream = self.0.stream.lock();
+        let mut screen = self.0.shared.screen.lock();
+        screen.paused = screen.paused.saturating_sub(1);
+        let still_paused = screen.paused > 0;
+        drop(screen);
+        if !still_paused {
+            for notice in std::mem::take(&mut stream.held) {
+                self.0.show(&mut stream, notice);
+            }
         }
     }
 }
