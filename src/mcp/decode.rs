@@ -414,4 +414,4 @@ pub(crate) fn protocol_error(server: &ServerName, operation: &str, reason: Strin
 
 #[cfg(test)]
 #[path = "decode_tests.rs"]
-mod tests;
+pub(super) mod tests;
