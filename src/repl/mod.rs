@@ -21,6 +21,7 @@ mod highlighter;
 pub mod line_prompt;
 mod line_request;
 mod menu;
+mod modes;
 mod printer;
 pub mod shell;
 mod signals;
@@ -34,6 +35,7 @@ use parking_lot::{Mutex, RwLock};
 use self::command::Parsed;
 use self::editor::{LineEditor, Read};
 use self::handlers::Flow;
+use self::modes::Quiet;
 use self::signals::Signals;
 use crate::chat::{Answer, Ask, Question};
 use crate::config::RequestContext;
@@ -77,6 +79,8 @@ struct Repl {
     approve_all: bool,
     approvals: Arc<Approvals>,
     signals: Signals,
+    /// From the beginning of a turn to the next prompt.
+    quiet: Option<Quiet>,
     /// What was said about servers, so that it is said once.
     reported: Arc<Mutex<HashSet<String>>>,
 }
@@ -118,6 +122,7 @@ impl Repl {
             approve_all: start.approve_all,
             approvals: Arc::default(),
             signals,
+            quiet: None,
             reported: Arc::default(),
         }
     }
@@ -161,6 +166,7 @@ impl Repl {
         loop {
             self.say_warnings();
             let request = line_request::build(self);
+            self.quiet = None;
             match editor.read_line(request, self.signals.ended()).await? {
                 Read::Line(line) => {
                     if self.line(&line).await == Flow::Exit {

@@ -5,6 +5,7 @@
 
 use std::process::Stdio;
 
+use super::modes::Modes;
 use crate::utils::abort::unless_aborted;
 use crate::utils::error::ResultExt as _;
 use crate::utils::{AbortToken, ErrorKind, Result};
@@ -39,36 +40,6 @@ fn program(shell: Option<&str>) -> (&str, &'static str) {
         return ("cmd", "/C");
     }
     (shell.unwrap_or("sh"), "-c")
-}
-
-/// The terminal's modes, to be put back.
-#[cfg(unix)]
-struct Modes(Option<nix::sys::termios::Termios>);
-
-#[cfg(unix)]
-impl Modes {
-    fn now() -> Self {
-        Self(nix::sys::termios::tcgetattr(std::io::stdin()).ok())
-    }
-
-    fn restore(&self) {
-        use nix::sys::termios::{SetArg, tcsetattr};
-        if let Some(modes) = &self.0 {
-            let _ = tcsetattr(std::io::stdin(), SetArg::TCSADRAIN, modes);
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Modes;
-
-#[cfg(not(unix))]
-impl Modes {
-    fn now() -> Self {
-        Self
-    }
-
-    fn restore(&self) {}
 }
 
 #[cfg(all(test, unix))]

@@ -2,6 +2,7 @@
 //! `.undo`. Text goes to the turn as it stands; nothing on this path looks at what a line begins with (`P-05`).
 
 use crate::config::Input;
+use crate::repl::modes::Quiet;
 use crate::repl::{Repl, clipboard};
 use crate::turn;
 use crate::utils::abort::unless_aborted;
@@ -15,6 +16,7 @@ pub(in crate::repl) async fn ask(repl: &mut Repl, text: &str) -> Result<()> {
 /// Runs one turn. Ctrl-C ends it and keeps what was said so far (`H-23`).
 pub(super) async fn submit(repl: &mut Repl, input: Input) -> Result<()> {
     let deps = repl.deps();
+    repl.quiet.get_or_insert_with(Quiet::begin);
     let outcome = turn::run(&repl.ctx, input, &deps).await?;
     if outcome.interrupted && repl.signals.exit().is_none() {
         repl.ui.dim("interrupted");
