@@ -321,12 +321,13 @@ impl AppConfig {
     /// The variables provider keys are read from, the configured clients' own and the usual ones, sorted: programs
     /// that coyote starts do not inherit them (`M-12`).
     pub fn key_variables(&self) -> Vec<String> {
-        let own = self.clients.iter().filter_map(|client| {
-            let provider = client.provider().ok()?;
-            Some(provider.key_variables())
-        });
+        let own = self
+            .clients
+            .iter()
+            .flat_map(Client::secret_variables)
+            .cloned();
         let usual = crate::client::usual_key_variables().map(str::to_owned);
-        let all: std::collections::BTreeSet<String> = own.flatten().chain(usual).collect();
+        let all: std::collections::BTreeSet<String> = own.chain(usual).collect();
         all.into_iter().collect()
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::vars::{Env, MissingVariable, expand};
+use super::vars::{Env, MissingVariable, expand, variables};
 use crate::client::{Api, ModelFacts, Patch, ProviderConfig, ProviderKind, Secret};
 use crate::utils::{Error, ErrorKind, Result};
 
@@ -65,6 +65,16 @@ struct RawModelPatch {
     headers: Option<BTreeMap<String, Option<Value>>>,
 }
 
+impl RawPatch {
+    /// The variables its headers are made from.
+    fn variables(&self) -> Vec<String> {
+        let patches = self.chat_completions.iter().flat_map(BTreeMap::values);
+        let headers = patches.flat_map(|patch| patch.headers.iter().flat_map(BTreeMap::values));
+        let texts = headers.filter_map(|value| value.as_ref()?.as_str());
+        texts.flat_map(variables).collect()
+    }
+}
+
 /// A client: what is known of it without its secrets, and the provider once it can be used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Client {
@@ -76,6 +86,8 @@ pub struct Client {
     pub models: Vec<ModelFacts>,
     /// Whether it comes from the environment or was found on this machine: then any model name is accepted.
     pub discovered: bool,
+    /// The variables its entry takes secrets from, and those a key for it is looked for in.
+    secrets: Vec<String>,
     provider: std::result::Result<ProviderConfig, MissingVariable>,
 }
 
@@ -87,6 +99,7 @@ impl Client {
             kind: provider.kind,
             models: provider.models.clone(),
             discovered: true,
+            secrets: provider.key_variables(),
             provider: Ok(provider),
         }
     }
@@ -104,6 +117,11 @@ impl Client {
                     missing.variable
                 ))
         })
+    }
+
+    /// The variables that hold its secrets, set or not (`M-12`).
+    pub fn secret_variables(&self) -> &[String] {
+        &self.secrets
     }
 
     /// Whether any model name is accepted: nothing is listed, or the list is only a suggestion.
@@ -159,6 +177,9 @@ pub(super) fn resolve(
         provider.connect_timeout = extra.connect_timeout.map(Duration::from_secs);
         provider.read_timeout = extra.read_timeout.map(Duration::from_secs);
     }
+    let mut secrets = provider.key_variables();
+    secrets.extend(raw.api_key.iter().flat_map(|text| variables(text)));
+    secrets.extend(raw.patch.iter().flat_map(RawPatch::variables));
     let strings = Strings {
         api_key: raw.api_key,
         api_base: raw.api_base,
@@ -169,6 +190,7 @@ pub(super) fn resolve(
         kind,
         models,
         discovered: false,
+        secrets,
         provider: expanded(provider, strings, index, env),
     })
 }

@@ -29,6 +29,8 @@ mod session;
 mod session_file;
 mod settings;
 mod snapshot;
+#[cfg(test)]
+mod testing;
 mod tool_scope;
 mod vars;
 mod yaml;

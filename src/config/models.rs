@@ -3,9 +3,12 @@
 use super::clients::Client;
 use super::paths::Paths;
 use super::request_context::RequestContext;
-use crate::client::{ModelFacts, ProviderConfig};
+use crate::client::{ModelFacts, ProviderConfig, WAYS_TO_GET_A_MODEL};
 use crate::utils::fuzzy::{alternatives, nearest};
 use crate::utils::{Error, Result};
+
+/// What the clients of local servers are called when these are found.
+const LOCAL_CLIENTS: [&str; 2] = ["ollama", "local"];
 
 /// A model of a client.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,9 +60,15 @@ impl RequestContext {
     }
 
     /// Whether a local server has to be looked for before something can be asked (`H-13`): no model is set and no
-    /// client lists one.
+    /// client lists one, or the model set is one of a server that has not been looked for yet.
     pub fn needs_local_model(&self) -> bool {
-        self.model().is_none()
+        self.model()
+            .is_none_or(|model| self.is_local(&model.client))
+    }
+
+    /// Whether a client's name is one that a local server would get and that nobody has yet.
+    fn is_local(&self, client: &str) -> bool {
+        LOCAL_CLIENTS.contains(&client) && self.app.clients.iter().all(|known| known.name != client)
     }
 
     /// Adds a provider that was found on this machine.
@@ -105,7 +114,7 @@ impl RequestContext {
             let names = self.app.clients.iter().map(|client| client.name.as_str());
             let near = alternatives(&nearest(name, names, 3));
             let error = Error::user(format!("there is no client `{name}`"));
-            if self.app.clients.is_empty() {
+            if self.app.clients.is_empty() || self.is_local(name) {
                 return three_ways(error, &self.paths);
             }
             if near.is_empty() {
@@ -121,10 +130,14 @@ impl RequestContext {
 
     fn find_model(&self, text: &str) -> Result<ModelRef> {
         let text = text.trim();
-        if let Some((client, model)) = text.split_once(':')
-            && let Ok(client) = self.client(client.trim())
-        {
-            return self.model_of(client, model.trim());
+        if let Some((client, model)) = text.split_once(':') {
+            let (client, model) = (client.trim(), model.trim());
+            if let Ok(client) = self.client(client) {
+                return self.model_of(client, model);
+            }
+            if self.is_local(client) && !model.is_empty() {
+                return Ok(split_model(text));
+            }
         }
         if let Some(client) = self.app.clients.iter().find(|client| client.name == text) {
             let first = client.models.first().ok_or_else(|| {
@@ -209,10 +222,12 @@ fn split_model(text: &str) -> ModelRef {
 
 /// The three ways to get a model (`H-13`).
 fn three_ways(error: Error, paths: &Paths) -> Error {
-    error
-        .hint("set a key variable, such as `OPENAI_API_KEY`, `ANTHROPIC_API_KEY` or `GEMINI_API_KEY`")
-        .hint("start a local server, such as Ollama; `COYOTE_LOCAL_URL` says where if it is not at its usual port")
-        .hint(format!("write `clients` into {}", paths.config_file().display()))
+    let file = paths.config_file();
+    let [hosted, local, _] = WAYS_TO_GET_A_MODEL;
+    error.hint(hosted).hint(local).hint(format!(
+        "{}: add an entry to `clients:` for anything else",
+        file.display()
+    ))
 }
 
 #[cfg(test)]

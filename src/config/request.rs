@@ -4,17 +4,15 @@
 //! transcript is untouched, so a failure leaves it as it was.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::input::Input;
 use super::request_context::RequestContext;
 use super::session::Saved;
 use super::tool_scope::ToolScope;
 use crate::chat::{
-    FunctionDeclaration, Image, ImageSource, Message, Part, Request, ToolChoice, ToolOutput,
-    ToolResult,
+    FunctionDeclaration, Message, Part, Request, ToolChoice, ToolOutput, ToolResult,
 };
-use crate::client::{ModelFacts, ProviderConfig};
+use crate::client::ModelFacts;
 use crate::function::Limits;
 use crate::utils::fs::{Access, write_atomic};
 use crate::utils::{Error, ErrorKind, Result};
@@ -62,19 +60,12 @@ impl RequestContext {
     /// # Errors
     /// There is no model, or its client cannot be used.
     pub fn request_with(&self, input: &Input, scope: &ToolScope) -> Result<Request> {
-        let (provider, facts) = self.client_config()?;
-        Ok(self.request_for(input, scope, &provider, &facts))
+        let (_, facts) = self.client_config()?;
+        Ok(self.request_for(input, scope, &facts))
     }
 
     /// The same for a model the caller names, who may not have one that works: a dry run.
-    pub fn request_for(
-        &self,
-        input: &Input,
-        scope: &ToolScope,
-        provider: &ProviderConfig,
-        facts: &ModelFacts,
-    ) -> Request {
-        let listed = provider.models.iter().any(|model| model.name == facts.name);
+    pub fn request_for(&self, input: &Input, scope: &ToolScope, facts: &ModelFacts) -> Request {
         let continues = self
             .turn
             .as_ref()
@@ -85,10 +76,8 @@ impl RequestContext {
         } else {
             messages.push(self.user_message(input));
         }
-        let sees = facts.supports_vision || !listed;
-        let tool_images = facts.supports_vision && self.app().mcp_images;
-        for message in &mut messages {
-            show_images(message, sees, tool_images);
+        if !self.app().mcp_images {
+            messages.iter_mut().for_each(drop_tool_images);
         }
         let may_call = self.may_call_functions(facts);
         let (tools, tool_choice) = offered(scope.functions.declarations(), &messages, may_call);
@@ -239,8 +228,7 @@ impl RequestContext {
             return Ok(());
         }
         let (provider, facts) = self.client_config()?;
-        let listed = provider.models.iter().any(|model| model.name == facts.name);
-        if facts.supports_vision || !listed {
+        if facts.supports_vision {
             return Ok(());
         }
         Err(Error::user(format!(
@@ -349,7 +337,8 @@ fn answered(messages: Vec<Message>) -> Vec<Message> {
                 continue;
             }
             Message::Assistant { calls, .. } => calls.clone(),
-            Message::User(_) | Message::Tool(_) => Vec::new(),
+            Message::User(_) => Vec::new(),
+            Message::Tool(_) => continue, // answers to nothing
         };
         kept.push(message);
         if calls.is_empty() {
@@ -430,53 +419,12 @@ fn offered(
     (tools, ToolChoice::None)
 }
 
-/// Loads the images that are files, and replaces those the model cannot see by words.
-fn show_images(message: &mut Message, sees: bool, tool_images: bool) {
-    match message {
-        Message::User(parts) => {
-            for part in parts.iter_mut() {
-                let Part::Image(image) = part else { continue };
-                match loaded(image) {
-                    _ if !sees => {
-                        *part = Part::Text(format!(
-                            "[an image, {}, that this model cannot see]",
-                            image.mime_type
-                        ));
-                    }
-                    Ok(image) => *part = Part::Image(image),
-                    Err(gone) => *part = Part::Text(gone),
-                }
-            }
+/// Leaves of the results of tool calls what can be read (`mcp_images: false`, `M-67`).
+fn drop_tool_images(message: &mut Message) {
+    if let Message::Tool(results) = message {
+        for result in results {
+            result.output.images.clear();
         }
-        Message::Tool(results) => {
-            for result in results {
-                let images = std::mem::take(&mut result.output.images);
-                if tool_images {
-                    // One that is gone is still described by the result itself (`M-67`).
-                    result.output.images = images
-                        .iter()
-                        .filter_map(|image| loaded(image).ok())
-                        .collect();
-                }
-            }
-        }
-        Message::Assistant { .. } => {}
-    }
-}
-
-fn loaded(image: &Image) -> Result<Image, String> {
-    let ImageSource::File(path) = &image.source else {
-        return Ok(image.clone());
-    };
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(Image {
-            mime_type: image.mime_type.clone(),
-            source: ImageSource::Bytes(Arc::from(bytes)),
-        }),
-        Err(_) => Err(format!(
-            "[the image `{}` is no longer there]",
-            path.display()
-        )),
     }
 }
 

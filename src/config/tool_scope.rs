@@ -218,7 +218,9 @@ fn missing<'a>(
     candidates: impl Iterator<Item = &'a str>,
     aliases: &'a Aliases,
 ) -> Unknown {
-    let near = nearest(name, candidates.chain(aliases.names()), 1);
+    // Sorted, so that the same name is meant whatever the order of the file.
+    let known: BTreeSet<&str> = candidates.chain(aliases.names()).collect();
+    let near = nearest(name, known, 1);
     Unknown {
         what,
         name: name.to_owned(),

@@ -184,6 +184,18 @@ pub fn expand(text: &str, field: &str, env: &Env) -> std::result::Result<String,
     Ok(expanded)
 }
 
+/// The variables that [`expand`] would ask for.
+pub(super) fn variables(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for part in text.split("${").skip(1) {
+        if let Some((inner, _)) = part.split_once('}') {
+            let name = inner.split_once(":-").map_or(inner, |(name, _)| name);
+            names.push(name.trim().to_owned());
+        }
+    }
+    names
+}
+
 #[cfg(test)]
 #[path = "vars_tests.rs"]
 mod tests;

@@ -29,7 +29,7 @@ pub(super) async fn run(
     let (provider, facts) = ctx.read().client_config().unwrap_or_else(|_| nobody());
     let request = {
         let ctx = ctx.read();
-        ctx.request_for(input, &ctx.tool_scope(), &provider, &facts)
+        ctx.request_for(input, &ctx.tool_scope(), &facts)
     };
     let mut body = Client::new(&provider, &facts)?.preview(&request);
     shorten(&mut body);
