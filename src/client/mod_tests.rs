@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -40,6 +41,8 @@ fn stream(body: impl Into<Vec<u8>>) -> Script {
 #[derive(Default)]
 struct Seen {
     requests: Mutex<Vec<(String, Value)>>,
+    /// Bytes that were sent of what never ends.
+    endless: AtomicUsize,
     left: Notify,
 }
 
@@ -107,7 +110,9 @@ async fn serve(mut socket: TcpStream, script: Script, seen: Arc<Seen>) {
     let _ = socket.write_all(script.head.as_bytes()).await;
     let _ = socket.write_all(&script.body).await;
     if let Some(chunk) = script.forever {
-        while socket.write_all(&chunk).await.is_ok() {}
+        while socket.write_all(&chunk).await.is_ok() {
+            seen.endless.fetch_add(chunk.len(), Ordering::Relaxed);
+        }
         seen.left.notify_one();
     } else if script.hang {
         while socket.read(&mut buffer).await.unwrap_or(0) > 0 {}
@@ -376,6 +381,7 @@ async fn an_event_without_end_is_an_error_and_the_connection_is_dropped() {
         "the answer of `test` is over a limit: one event is over 16 MiB"
     );
     server.seen.left.notified().await;
+    assert!(server.seen.endless.load(Ordering::Relaxed) < 64 << 20);
     assert_eq!(server.requests(), 1);
 }
 
@@ -394,6 +400,8 @@ async fn an_error_body_without_end_is_read_to_its_bound_only() {
         text.len()
     );
     server.seen.left.notified().await;
+    // What the sockets of both sides hold is all that may be sent beyond the bound.
+    assert!(server.seen.endless.load(Ordering::Relaxed) < 32 << 20);
 }
 
 #[tokio::test]
@@ -667,4 +675,21 @@ fn a_client_and_its_stream_can_move_between_threads() {
         client.send(request, abort, sink)
     }
     let _ = future_is_send;
+}
+
+#[tokio::test]
+async fn a_configured_proxy_and_user_agent_are_used() {
+    let proxy = Server::start(vec![stream(HELLO)]).await;
+    let mut config = ProviderConfig::new("test", ProviderKind::OpenAiCompatible);
+    config.api_base = Some("http://provider.invalid/v1".to_owned());
+    config.proxy = Some(proxy.url.clone());
+    config.user_agent = Some("mine/1".to_owned());
+    let (events, error) = ask(&Server::with(&config)).await;
+    assert_eq!((text_of(&events).as_str(), error), ("hello", None));
+    let head = proxy.seen.requests.lock()[0].0.clone();
+    assert!(
+        head.starts_with("POST http://provider.invalid/v1/chat/completions "),
+        "{head}"
+    );
+    assert!(head.contains("mine/1"), "{head}");
 }

@@ -27,7 +27,13 @@ fn events_are_their_data_whatever_the_line_ends() {
 
 #[test]
 fn data_of_several_lines_is_one_event() {
-    assert_eq!(frames("data: {\"a\":\ndata: 1}\n\n"), ["{\"a\":\n1}"]);
+    for end in ["\n", "\r\n", "\r"] {
+        let text = "data: {\"a\":\ndata: 1}\n\ndata: x\n\n".replace('\n', end);
+        for size in 1..text.len() {
+            let frames = frames_in(text.as_bytes(), size).unwrap();
+            assert_eq!(frames, ["{\"a\":\n1}", "x"], "{end:?} {size}");
+        }
+    }
 }
 
 #[test]
