@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::plan::{RoleChoice, SessionChoice, Setting, Workspace};
 use super::supervise::Started;
 use crate::chat::{Answer, Ask, Question};
-use crate::client::{self, ProviderConfig};
 use crate::config::{
     self, AppConfig, Bootstrap, Env, McpFiles, Paths, RequestContext, Trust, WorkspaceFile,
 };
@@ -79,7 +78,7 @@ impl Machine {
         let files = config::load_mcp(&self.paths, &self.cwd, no_workspace, &env)?;
         let mut servers = self.trusted(files, trusting).await;
         self.warn(&servers.warnings);
-        servers.scrub_env(&scrubbed(&app, &env));
+        servers.scrub_env(&app.key_variables());
         hide_secrets(&app, &servers);
         let registry = McpRegistry::new(servers, McpFactory::new());
         self.context_of(env, app, registry, setting)
@@ -184,21 +183,6 @@ fn apply(context: &mut RequestContext, setting: &Setting) -> Result<()> {
         context.set_model(model)?;
     }
     Ok(())
-}
-
-/// The variables that hold provider keys: programs that coyote starts do not inherit them (`M-12`).
-fn scrubbed(app: &AppConfig, env: &Env) -> Vec<String> {
-    let configured = app
-        .clients
-        .iter()
-        .filter_map(|client| client.provider().ok());
-    let mut variables: Vec<String> = configured.flat_map(ProviderConfig::key_variables).collect();
-    for provider in client::from_environment(&env.lookup()) {
-        variables.extend(provider.key_variables());
-    }
-    variables.sort();
-    variables.dedup();
-    variables
 }
 
 /// Keeps configured secrets out of the log.

@@ -353,3 +353,24 @@ proptest::proptest! {
         let _ = AppConfig::parse(&text, file(), &Env::default());
     }
 }
+
+#[test]
+fn programs_inherit_no_provider_key() {
+    let text = "clients:\n- type: openai-compatible\n  name: my-host\n  api_base: http://x/v1\n  models: [{name: m}]\n";
+    let (app, _) =
+        AppConfig::parse(text, Path::new("config.yaml"), &Env::new::<&str, &str>([])).unwrap();
+    let variables = app.key_variables();
+    for name in [
+        "MY_HOST_API_KEY",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "GEMINI_API_KEY",
+        "LOCAL_API_KEY",
+    ] {
+        assert!(
+            variables.iter().any(|variable| variable == name),
+            "{name}: {variables:?}"
+        );
+    }
+    assert!(variables.is_sorted());
+}

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::env::DispatchEnv;
 use super::error::FunctionError;
-use crate::chat::{Answer, Question};
+use crate::chat::{Activity, Answer, Notice, Question};
 use crate::mcp::kept::ToolHints;
 use crate::mcp::{CallContext, Confirm, ConnectedServer, Origin, ServerName};
 use crate::utils::abort::unless_aborted;
@@ -39,13 +39,20 @@ pub(super) async fn obtain(
         if env.session_approvals.has(&approval) {
             return Answer::Yes;
         }
-        env.sink.notice(crate::chat::Notice::Activity(None));
+        env.sink.notice(Notice::Activity(None));
         env.ask.ask(Question::Permission { title, details }).await
     };
+    let goes_on = match &approval {
+        Approval::Local(name) => (*name).to_owned(),
+        Approval::Mcp { tool, .. } => tool.clone(),
+    };
     match unless_aborted(&env.abort, asked).await? {
-        Answer::Yes => Ok(()),
-        Answer::Always => {
-            env.session_approvals.grant(approval);
+        answer @ (Answer::Yes | Answer::Always) => {
+            if answer == Answer::Always {
+                env.session_approvals.grant(approval);
+            }
+            env.sink
+                .notice(Notice::Activity(Some(Activity::Calling(goes_on))));
             Ok(())
         }
         Answer::Unavailable => Err(FunctionError::Refused(

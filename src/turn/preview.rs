@@ -1,4 +1,4 @@
-//! A dry run: what would be sent is the answer. Nothing is sent, nothing recorded, and no model is needed.
+//! A dry run: what would be sent is the answer. Nothing is sent, nothing recorded, and no model has to be configured.
 
 use std::sync::Arc;
 
@@ -26,7 +26,10 @@ pub(super) async fn run(
     if waiting::for_servers(ctx, deps).await.is_err() {
         return Ok(interrupted());
     }
-    let (provider, facts) = ctx.read().client_config().unwrap_or_else(|_| nobody());
+    let (provider, facts) = match ctx.read() {
+        ctx if ctx.model().is_none() => nobody(),
+        ctx => ctx.client_config()?,
+    };
     let request = {
         let ctx = ctx.read();
         ctx.request_for(input, &ctx.tool_scope(), &facts)

@@ -16,11 +16,6 @@ use crate::function::process::{self, Finished, Job};
 const TIMEOUT: u64 = 120;
 const TIMEOUT_MAX: u64 = 3_600;
 
-#[cfg(unix)]
-const SHELL: (&str, &str) = ("sh", "-c");
-#[cfg(not(unix))]
-const SHELL: (&str, &str) = ("cmd", "/C");
-
 pub(super) fn spec() -> Spec {
     Spec {
         description: "Runs a shell command and returns what it wrote. It has no terminal and no input, and whatever \
@@ -56,11 +51,9 @@ pub(super) async fn execute(env: &DispatchEnv, args: &Args<'_>) -> Result<String
     )
     .await?;
 
-    let mut command = Command::new(SHELL.0);
-    command.arg(SHELL.1).arg(line);
     let job = Job {
         what: "the command".to_owned(),
-        command,
+        command: shell(line),
         cwd: &cwd,
         scrub_env: &env.scrub_env,
         stdin: None,
@@ -75,6 +68,22 @@ pub(super) async fn execute(env: &DispatchEnv, args: &Args<'_>) -> Result<String
         Some(how) if output.is_empty() => Err(FunctionError::failed(format!("{how}, no output"))),
         Some(how) => Err(FunctionError::failed(format!("{how}\n{output}"))),
     }
+}
+
+#[cfg(not(windows))]
+fn shell(line: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(line);
+    command
+}
+
+/// The line goes to the shell as it stands: it has quoting rules of its own.
+#[cfg(windows)]
+fn shell(line: &str) -> Command {
+    use std::os::windows::process::CommandExt as _;
+    let mut command = Command::new("cmd");
+    command.arg("/C").raw_arg(line);
+    command
 }
 
 /// Both streams; the second only when there is something on it.
