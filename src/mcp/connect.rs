@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection::{Connection, Limits};
+use super::connection::{CallFailure, Connection, Limits};
 use super::handler::Changes;
 use super::kept::Kept;
 use super::link::Ended;
@@ -253,11 +253,28 @@ impl ConnectedServer {
         cx: &CallContext,
     ) -> Result<Value, McpError> {
         let operation = operation_words(method, &params);
-        let connection = self.connection(&operation, &cx.abort).await?;
         let limits = self.limits(DEFAULT_TIMEOUT);
-        connection
-            .call(&operation, method, params, limits, cx)
-            .await
+        self.ask(&operation, method, params, limits, cx).await
+    }
+
+    /// Asks, and once more on a new session when the one at hand had expired.
+    async fn ask(
+        &self,
+        operation: &str,
+        method: &str,
+        params: Map<String, Value>,
+        limits: Limits,
+        cx: &CallContext,
+    ) -> Result<Value, McpError> {
+        let connection = self.connection(operation, &cx.abort).await?;
+        let again = params.clone();
+        match connection.call(operation, method, params, limits, cx).await {
+            Err(CallFailure::Expired(_)) => {}
+            answer => return answer.map_err(CallFailure::into_error),
+        }
+        let connection = self.connection(operation, &cx.abort).await?;
+        let answer = connection.call(operation, method, again, limits, cx).await;
+        answer.map_err(CallFailure::into_error)
     }
 
     /// Lists everything of one kind, following the pages within bounds (`M-19`). A kind that is not advertised is
@@ -279,9 +296,7 @@ impl ConnectedServer {
                 total: left,
             };
             let params = Pager::params(cursor.as_deref());
-            let answer = connection
-                .call(&operation, kind.method(), params, page, cx)
-                .await;
+            let answer = self.ask(&operation, kind.method(), params, page, cx).await;
             match answer {
                 Ok(result) => match pager.page(result) {
                     Next::Page(next) => cursor = Some(next),
@@ -431,6 +446,9 @@ impl ConnectedServer {
         let mut state = self.state.write();
         if let Some(reason) = &state.given_up {
             return Err(reason.clone());
+        }
+        if ended.expired {
+            return Ok(());
         }
         let too_soon = state
             .last_failure

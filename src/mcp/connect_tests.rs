@@ -555,17 +555,6 @@ async fn a_server_whose_handshake_nobody_saw_has_tools_only() {
     drop(theirs);
 }
 
-#[tokio::test]
-async fn http_servers_fail_with_a_clear_reason() {
-    let mut spec = fake("web", "full");
-    spec.transport = TransportSpec::Http {
-        url: "http://127.0.0.1:9/mcp".into(),
-        headers: std::collections::BTreeMap::new(),
-    };
-    let error = connect_to(&spec).await.unwrap_err();
-    assert!(reason(&error).contains("not supported by this build yet"));
-}
-
 /// Waits until every process in the file is gone; there must be `count` of them.
 #[cfg(target_os = "linux")]
 async fn gone(pids: &std::path::Path, count: usize) {

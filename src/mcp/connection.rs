@@ -3,33 +3,30 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rmcp::model::{ClientRequest, CustomRequest, ErrorCode, ProtocolVersion, ServerResult};
+use rmcp::model::{ClientRequest, CustomRequest, ProtocolVersion, ServerResult};
 use rmcp::service::{
-    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
-    PeerRequestOptions, RequestHandle, RoleClient, RunningService, ServiceError,
+    ClientCacheConfig, ClientLifecycleMode, ClientServiceExt as _, PeerRequestOptions,
+    RequestHandle, RoleClient, RunningService, ServiceError,
 };
+use rmcp::transport::Transport;
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout_at};
 
 use super::handler::{Changes, Handler, Inbox};
-use super::link::{Ended, Handshake, LOCAL_ERROR, Link, ProgressRoute};
+use super::handshake::{Failure, failure, unknown_revision, ways};
+use super::link::{AUTH_ERROR, EXPIRED_ERROR, Ended, Handshake, LOCAL_ERROR, Link, ProgressRoute};
 use super::process::{ServerProcess, StderrTail};
-use super::transport::PipeTransport;
-use super::{
-    CallContext, Capabilities, McpError, ProtocolChoice, ServerName, ServerSpec, TransportSpec,
-};
+use super::remote::{HttpTransport, Remote};
+use super::transport::{PipeTransport, SendError};
+use super::{CallContext, Capabilities, McpError, ServerName, ServerSpec, TransportSpec};
 use crate::utils::{AbortToken, text};
 
 /// How many progress reports of one request may wait to be taken.
 const PROGRESS_MAX: usize = 64;
 /// The longest error message of a server that is passed on, in bytes (`M-46`).
-const ERROR_MESSAGE_MAX: usize = 4096;
-/// JSON-RPC: the parameters are not what the method takes.
-const INVALID_PARAMS: i32 = -32602;
-/// MCP: the protocol revision is not supported.
-const UNSUPPORTED_REVISION: i32 = -32022;
+pub(super) const ERROR_MESSAGE_MAX: usize = 4096;
 
 /// How long a request may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,25 +43,31 @@ pub(crate) struct Connection {
     server: ServerName,
     service: RunningService<RoleClient, Handler>,
     link: Arc<Link>,
-    process: Option<ServerProcess>,
+    backing: Backing,
     revision: Option<String>,
 }
 
-/// Why one attempt to connect came to nothing.
+/// What is at the other end.
 #[derive(Debug)]
-struct Failure {
-    reason: String,
-    /// Another way of beginning the conversation may work (`M-14`).
-    other_way: bool,
-    stderr: Vec<String>,
+enum Backing {
+    Process(ServerProcess),
+    Remote(Arc<Remote>),
+    /// Streams that somebody else owns.
+    Streams,
 }
 
-impl Failure {
-    fn new(reason: impl Into<String>) -> Self {
-        Self {
-            reason: reason.into(),
-            other_way: false,
-            stderr: Vec::new(),
+/// Why a request came to nothing.
+#[derive(Debug)]
+pub(crate) enum CallFailure {
+    /// Its session had expired and the server did not look at it: it can be asked again (`M-16`).
+    Expired(McpError),
+    Failed(McpError),
+}
+
+impl CallFailure {
+    pub(crate) fn into_error(self) -> McpError {
+        match self {
+            Self::Expired(error) | Self::Failed(error) => error,
         }
     }
 }
@@ -77,12 +80,7 @@ impl Connection {
         abort: &AbortToken,
     ) -> Result<Self, McpError> {
         let deadline = tokio::time::Instant::now() + spec.startup_timeout;
-        let unavailable = |failure: Failure| McpError::Unavailable {
-            server: spec.name.clone(),
-            reason: failure.reason,
-            stderr: failure.stderr,
-        };
-        let connecting = async {
+        let connecting = Box::pin(async {
             let (first, second) = ways(&spec.protocol).map_err(Failure::new)?;
             let failure = match Self::attempt(spec, changes, first, deadline).await {
                 Ok(connection) => return Ok(connection),
@@ -96,11 +94,13 @@ impl Connection {
                 .await
                 // What the server said to the usual handshake is what its user can act on.
                 .map_err(|_| failure)
-        };
+        });
         tokio::select! {
             biased;
             () = abort.cancelled() => Err(McpError::Cancelled),
-            connected = connecting => connected.map_err(unavailable),
+            connected = connecting => {
+                connected.map_err(|failure: Failure| failure.into_error(&spec.name))
+            }
         }
     }
 
@@ -112,9 +112,16 @@ impl Connection {
     ) -> Result<Self, Failure> {
         match &spec.transport {
             TransportSpec::Stdio { .. } => Self::attempt_stdio(spec, changes, way, deadline).await,
-            TransportSpec::Http { .. } => Err(Failure::new(
-                "http servers are not supported by this build yet",
-            )),
+            TransportSpec::Http { url, headers } => {
+                let inbox = Inbox::new(spec.name.clone(), Arc::clone(changes));
+                let link = Link::new(spec.name.clone(), inbox.clone());
+                let remote = Remote::new(url, headers.clone(), Arc::clone(&link));
+                let transport = HttpTransport::new(Arc::clone(&remote));
+                let handshake = Self::shake_hands(&spec.name, link, transport, inbox, way);
+                let mut connection = in_time(spec, deadline, handshake).await?;
+                connection.backing = Backing::Remote(remote);
+                Ok(connection)
+            }
         }
     }
 
@@ -137,15 +144,9 @@ impl Connection {
             process.closing(),
         );
         let handshake = Self::shake_hands(&spec.name, link, transport, inbox, way);
-        let connected = timeout_at(deadline, handshake).await.unwrap_or_else(|_| {
-            let limit = spec.startup_timeout.as_secs_f64();
-            Err(Failure::new(format!(
-                "it did not answer within {limit} s (`startup_timeout`)"
-            )))
-        });
-        match connected {
+        match in_time(spec, deadline, handshake).await {
             Ok(mut connection) => {
-                connection.process = Some(process);
+                connection.backing = Backing::Process(process);
                 Ok(connection)
             }
             Err(failure) => {
@@ -162,7 +163,7 @@ impl Connection {
     async fn shake_hands(
         server: &ServerName,
         link: Arc<Link>,
-        transport: PipeTransport,
+        transport: impl Transport<RoleClient, Error = SendError> + 'static,
         inbox: Inbox,
         way: ClientLifecycleMode,
     ) -> Result<Self, Failure> {
@@ -176,7 +177,7 @@ impl Connection {
         let service = handler
             .serve_with_lifecycle(transport, way)
             .await
-            .map_err(|error| handshake_failure(&error, link.ended()))?;
+            .map_err(|error| failure(&error, link.ended()))?;
         service
             .set_response_cache_config(ClientCacheConfig::disabled())
             .await;
@@ -191,7 +192,7 @@ impl Connection {
             server: server.clone(),
             service,
             link,
-            process: None,
+            backing: Backing::Streams,
             revision: revision.map(|revision| revision.as_str().to_owned()),
         })
     }
@@ -217,11 +218,7 @@ impl Connection {
         let connected = tokio::time::timeout(spec.startup_timeout, handshake).await;
         connected
             .unwrap_or_else(|_| Err(Failure::new("it did not answer in time")))
-            .map_err(|failure| McpError::Unavailable {
-                server: spec.name.clone(),
-                reason: failure.reason,
-                stderr: failure.stderr,
-            })
+            .map_err(|failure| failure.into_error(&spec.name))
     }
 
     /// [`Self::over`] without a handshake: nothing is known of the server (`M-30`).
@@ -240,7 +237,7 @@ impl Connection {
             server: spec.name.clone(),
             service: rmcp::service::serve_directly(handler, transport, None),
             link,
-            process: None,
+            backing: Backing::Streams,
             revision: None,
         }
     }
@@ -265,20 +262,26 @@ impl Connection {
             self.service.is_transport_closed().then(|| Ended {
                 reason: "the connection was closed".into(),
                 at: Instant::now(),
+                expired: false,
             })
         })
     }
 
     pub(crate) fn stderr(&self) -> Option<StderrTail> {
-        self.process.as_ref().map(ServerProcess::stderr)
+        match &self.backing {
+            Backing::Process(process) => Some(process.stderr()),
+            Backing::Remote(_) | Backing::Streams => None,
+        }
     }
 
     /// Ends the connection; requests that wait fail at once. The process is gone when this returns.
     pub(crate) async fn close(&self) {
         self.link.end("the connection was closed");
         self.service.cancellation_token().cancel();
-        if let Some(process) = &self.process {
-            process.close().await;
+        match &self.backing {
+            Backing::Process(process) => process.close().await,
+            Backing::Remote(remote) => remote.close().await,
+            Backing::Streams => {}
         }
     }
 
@@ -291,9 +294,9 @@ impl Connection {
         params: Map<String, Value>,
         limits: Limits,
         cx: &CallContext,
-    ) -> Result<Value, McpError> {
+    ) -> Result<Value, CallFailure> {
         if cx.abort.is_cancelled() {
-            return Err(McpError::Cancelled);
+            return Err(CallFailure::Failed(McpError::Cancelled));
         }
         let (route, mut reports) = mpsc::channel(PROGRESS_MAX);
         let mut request = CustomRequest::new(method, Some(Value::Object(params)));
@@ -322,19 +325,19 @@ impl Connection {
                         progress(report);
                     }
                     return match answer {
-                        Ok(Ok(result)) => self.raw(operation, result),
+                        Ok(Ok(result)) => self.raw(operation, result).map_err(CallFailure::Failed),
                         Ok(Err(error)) => Err(self.failed(operation, error)),
                         Err(_) => Err(self.failed(operation, ServiceError::TransportClosed)),
                     };
                 }
-                () = cx.abort.cancelled() => return Err(McpError::Cancelled),
+                () = cx.abort.cancelled() => return Err(CallFailure::Failed(McpError::Cancelled)),
                 () = sleep_until(idle.min(total)) => {
                     let limit = if total <= idle { limits.total } else { limits.idle };
-                    return Err(McpError::Timeout {
+                    return Err(CallFailure::Failed(McpError::Timeout {
                         server: self.server.clone(),
                         operation: operation.to_owned(),
                         limit,
-                    });
+                    }));
                 }
                 Some(report) = reports.recv() => {
                     idle = tokio::time::Instant::now() + limits.idle;
@@ -375,7 +378,7 @@ impl Connection {
         }
     }
 
-    fn failed(&self, operation: &str, error: ServiceError) -> McpError {
+    fn failed(&self, operation: &str, error: ServiceError) -> CallFailure {
         let closed = || {
             let ended = self.link.ended();
             McpError::Closed {
@@ -384,25 +387,28 @@ impl Connection {
                 reason: ended.map_or_else(|| "the connection was closed".into(), |end| end.reason),
             }
         };
-        match error {
-            ServiceError::McpError(error) if error.code == LOCAL_ERROR => {
-                if self.link.ended().is_some() {
-                    closed()
-                } else {
-                    self.nonsense(operation, error.message.into_owned())
-                }
-            }
-            ServiceError::McpError(error) => McpError::Refused {
-                server: self.server.clone(),
-                operation: operation.to_owned(),
-                code: error.code.0,
-                message: text::bounded(&error.message, ERROR_MESSAGE_MAX).into_owned(),
+        let ended = self.link.ended().is_some();
+        CallFailure::Failed(match error {
+            ServiceError::McpError(error) => match error.code {
+                EXPIRED_ERROR => return CallFailure::Expired(closed()),
+                AUTH_ERROR => McpError::AuthRequired {
+                    server: self.server.clone(),
+                    reason: error.message.into_owned(),
+                },
+                LOCAL_ERROR if ended => closed(),
+                LOCAL_ERROR => self.nonsense(operation, error.message.into_owned()),
+                code => McpError::Refused {
+                    server: self.server.clone(),
+                    operation: operation.to_owned(),
+                    code: code.0,
+                    message: text::bounded(&error.message, ERROR_MESSAGE_MAX).into_owned(),
+                },
             },
-            ServiceError::TransportSend(error) if self.link.ended().is_none() => {
+            ServiceError::TransportSend(error) if !ended => {
                 self.nonsense(operation, error.error.to_string())
             }
             _ => closed(),
-        }
+        })
     }
 }
 
@@ -435,105 +441,16 @@ impl Drop for Waiting {
     }
 }
 
-/// How to begin, and how to begin anew when that fails.
-fn ways(
-    protocol: &ProtocolChoice,
-) -> Result<(ClientLifecycleMode, Option<ClientLifecycleMode>), String> {
-    let discover = |versions| ClientLifecycleMode::Discover {
-        preferred_versions: versions,
-    };
-    match protocol {
-        ProtocolChoice::Auto => {
-            let newest_first = ProtocolVersion::KNOWN_VERSIONS
-                .iter()
-                .rev()
-                .cloned()
-                .collect();
-            Ok((
-                ClientLifecycleMode::Initialize,
-                Some(discover(newest_first)),
-            ))
-        }
-        ProtocolChoice::Legacy => Ok((ClientLifecycleMode::Initialize, None)),
-        ProtocolChoice::Revision(revision) => {
-            let known = ProtocolVersion::KNOWN_VERSIONS
-                .iter()
-                .find(|known| known.as_str() == revision);
-            match known {
-                Some(known) if known.has_initialize() => {
-                    Ok((ClientLifecycleMode::Initialize, None))
-                }
-                Some(known) => Ok((discover(vec![known.clone()]), None)),
-                None => Err(format!(
-                    "coyote does not know protocol revision `{revision}`"
-                )),
-            }
-        }
-    }
-}
-
-fn unknown_revision(revision: &str) -> Failure {
-    let known: Vec<_> = ProtocolVersion::KNOWN_VERSIONS
-        .iter()
-        .map(ProtocolVersion::as_str)
-        .collect();
-    Failure::new(format!(
-        "it speaks protocol revision `{}`, coyote speaks {}",
-        text::bounded(revision, 100),
-        known.join(", ")
-    ))
-}
-
-/// Why a handshake failed, in plain words; `ended` knows best when the server went away.
-fn handshake_failure(error: &ClientInitializeError, ended: Option<Ended>) -> Failure {
-    let refused = |error: &rmcp::model::ErrorData| {
-        let message = text::bounded(&error.message, ERROR_MESSAGE_MAX);
-        Failure {
-            reason: if error.code == LOCAL_ERROR {
-                message.into_owned()
-            } else {
-                format!(
-                    "it refused the handshake: {message} (code {})",
-                    error.code.0
-                )
-            },
-            other_way: matches!(
-                error.code,
-                ErrorCode(McpError::METHOD_NOT_FOUND | INVALID_PARAMS | UNSUPPORTED_REVISION)
-            ),
-            stderr: Vec::new(),
-        }
-    };
-    match (error, ended) {
-        (ClientInitializeError::JsonRpcError(error), _) if error.code != LOCAL_ERROR => {
-            refused(error)
-        }
-        (_, Some(ended)) => Failure {
-            reason: format!("{} during the handshake", ended.reason),
-            other_way: true,
-            stderr: Vec::new(),
-        },
-        (ClientInitializeError::JsonRpcError(error), None) => refused(error),
-        (ClientInitializeError::ConnectionClosed(_), None) => Failure {
-            reason: "it closed the connection during the handshake".into(),
-            other_way: true,
-            stderr: Vec::new(),
-        },
-        (
-            ClientInitializeError::NoCompatibleProtocolVersion {
-                server_supported, ..
-            },
-            None,
-        ) => {
-            let theirs: Vec<_> = server_supported
-                .iter()
-                .map(ProtocolVersion::as_str)
-                .collect();
-            unknown_revision(&theirs.join(", "))
-        }
-        (ClientInitializeError::TransportError { error, .. }, None) => {
-            Failure::new(error.error.to_string())
-        }
-        (_, None) => Failure::new("its answer to the handshake makes no sense"),
-    }
+/// A handshake within the start timeout.
+async fn in_time(
+    spec: &ServerSpec,
+    deadline: tokio::time::Instant,
+    handshake: impl Future<Output = Result<Connection, Failure>>,
+) -> Result<Connection, Failure> {
+    timeout_at(deadline, handshake).await.unwrap_or_else(|_| {
+        let limit = spec.startup_timeout.as_secs_f64();
+        Err(Failure::new(format!(
+            "it did not answer within {limit} s (`startup_timeout`)"
+        )))
+    })
 }

@@ -8,6 +8,7 @@ use http::{HeaderName, HeaderValue};
 use rmcp::model::ProtocolVersion;
 use serde_json::{Map, Value};
 
+use super::remote::RESERVED_HEADERS;
 use super::spec::DEFAULT_STARTUP_TIMEOUT;
 use super::{Confirm, Origin, ProtocolChoice, ServerName, ServerSpec, TransportSpec};
 
@@ -153,6 +154,11 @@ impl Fields<'_> {
         for (name, value) in &headers {
             if HeaderName::from_bytes(name.as_bytes()).is_err() {
                 return Err(format!("`headers.{name}` is not a legal header name"));
+            }
+            if RESERVED_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+                return Err(format!(
+                    "`headers.{name}` is the protocol's and cannot be set"
+                ));
             }
             if HeaderValue::from_str(value).is_err() {
                 return Err(format!(

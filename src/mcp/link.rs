@@ -23,6 +23,10 @@ use crate::utils::text;
 
 /// The code of errors that are ours and not the server's; no server can send it, see [`error_data`].
 pub(crate) const LOCAL_ERROR: ErrorCode = ErrorCode(i32::MIN);
+/// The same for a refusal of our credentials.
+pub(crate) const AUTH_ERROR: ErrorCode = ErrorCode(i32::MIN + 1);
+/// The same for a request that was not looked at because its session has expired.
+pub(crate) const EXPIRED_ERROR: ErrorCode = ErrorCode(i32::MIN + 2);
 /// The longest progress message, in bytes.
 const PROGRESS_MESSAGE_MAX: usize = 1024;
 
@@ -45,6 +49,8 @@ pub(crate) struct Handshake {
 pub(crate) struct Ended {
     pub(crate) reason: String,
     pub(crate) at: Instant,
+    /// The server is well and only forgot the session.
+    pub(crate) expired: bool,
 }
 
 /// What both directions of a connection share.
@@ -114,12 +120,31 @@ impl Link {
 
     /// Ends the connection: the requests that wait are the caller's to answer. The first reason counts.
     pub(crate) fn end(&self, reason: &str) -> Vec<RequestId> {
-        let mut state = self.state.lock();
-        state.ended.get_or_insert_with(|| Ended {
+        self.note_end(reason, false);
+        self.take_all_pending()
+    }
+
+    /// Notes that the server forgot the session, before the connection is ended.
+    pub(crate) fn expire(&self, reason: &str) {
+        self.note_end(reason, true);
+    }
+
+    fn note_end(&self, reason: &str, expired: bool) {
+        self.state.lock().ended.get_or_insert_with(|| Ended {
             reason: reason.to_owned(),
             at: Instant::now(),
+            expired,
         });
-        state.pending.drain().map(|(id, _)| id).collect()
+    }
+
+    /// Whether the request still waits for its answer.
+    pub(crate) fn is_pending(&self, id: &RequestId) -> bool {
+        self.state.lock().pending.contains_key(id)
+    }
+
+    /// Stops waiting for an answer; whether anybody did.
+    pub(crate) fn forget(&self, id: &RequestId) -> bool {
+        self.state.lock().pending.remove(id).is_some()
     }
 
     /// The requests that wait, which are the caller's to answer.
@@ -331,7 +356,7 @@ pub(crate) fn error_data(error: Value) -> ErrorData {
     let code = error.get("code").and_then(Value::as_i64).unwrap_or(0);
     let code = i32::try_from(code)
         .unwrap_or(0)
-        .max(LOCAL_ERROR.0.saturating_add(1));
+        .max(EXPIRED_ERROR.0.saturating_add(1));
     let message = match error.remove("message") {
         Some(Value::String(message)) => message,
         Some(message) => message.to_string(),

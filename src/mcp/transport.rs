@@ -8,34 +8,31 @@
 use std::future;
 use std::sync::Arc;
 
-use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::{mpsc, oneshot};
 
-use super::handler;
-use super::link::{Link, error_data, local_error};
+use super::incoming::Incoming;
+use super::link::Link;
 use super::process::{DRAIN, Exit};
 use crate::utils::AbortToken;
 
 /// The longest message a server may send, in bytes: a blob of 50 MiB and what surrounds it fit (`M-14`).
 pub const MESSAGE_MAX: usize = 128 * 1024 * 1024;
-/// Messages above this are parsed away from the async threads, and their buffer is given back.
-const LARGE_MESSAGE: usize = 1024 * 1024;
 /// Messages that wait for the server to read them; beyond that it is not reading at all.
 const OUTGOING_MAX: usize = 1024;
 /// Messages that wait for rmcp to take them.
 const INCOMING_MAX: usize = 16;
-/// How much of a line that is no message is logged.
-const NOISE_MAX: usize = 200;
 
 /// Why a message could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SendError {
     #[error("{0}")]
     Ended(String),
+    #[error("{0}")]
+    Refused(String),
     #[error("the server does not read its input")]
     NotReading,
     #[error("the message cannot be encoded: {0}")]
@@ -67,8 +64,7 @@ impl PipeTransport {
         let (messages, incoming) = mpsc::channel(INCOMING_MAX);
         tokio::spawn(write_lines(output, lines, closing));
         let reader = Reader {
-            link: Arc::clone(&link),
-            messages,
+            incoming: Incoming::new(Arc::clone(&link), messages),
             // Weak: when rmcp lets go of the transport, the writer ends and the server sees EOF.
             replies: outgoing.downgrade(),
         };
@@ -208,8 +204,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 }
 
 struct Reader {
-    link: Arc<Link>,
-    messages: mpsc::Sender<ServerJsonRpcMessage>,
+    incoming: Incoming,
     replies: mpsc::WeakSender<Outgoing>,
 }
 
@@ -227,149 +222,26 @@ impl Reader {
                     drained = Some(tokio::time::Instant::now() + DRAIN);
                 }
                 () = until(drained) => break exited.unwrap_or_default(),
-                () = self.messages.closed() => break "the connection was closed".into(),
+                () = self.incoming.closed() => break "the connection was closed".into(),
                 line = lines.next() => match line {
                     Line::Message(line) => self.line(line).await,
-                    Line::TooLong => self.too_long().await,
+                    Line::TooLong => self.incoming.too_long().await,
                     Line::End => break closed_reason(exited, exit).await,
                 },
             }
         };
-        tracing::debug!(server = %self.link.server(), reason, "connection ended");
-        for id in self.link.end(&reason) {
-            self.hand_on(JsonRpcMessage::error(local_error(&reason), Some(id)))
-                .await;
-        }
-    }
-
-    async fn hand_on(&self, message: ServerJsonRpcMessage) {
-        // Nobody listening means that nobody waits either.
-        let _ = self.messages.send(message).await;
-    }
-
-    async fn too_long(&self) {
-        let reason = format!(
-            "a message of the server is longer than {} MiB",
-            MESSAGE_MAX / (1024 * 1024)
-        );
-        tracing::warn!(server = %self.link.server(), reason);
-        // Whose answer it was cannot be known any more.
-        for id in self.link.take_all_pending() {
-            self.hand_on(JsonRpcMessage::error(local_error(&reason), Some(id)))
-                .await;
-        }
+        self.incoming.end(&reason).await;
     }
 
     async fn line(&self, line: Vec<u8>) {
-        let parsed = if line.len() > LARGE_MESSAGE {
-            tokio::task::spawn_blocking(move || parse(&line)).await.ok()
-        } else {
-            Some(parse(&line))
-        };
-        match parsed {
-            Some(Parsed::Messages(messages)) => {
-                for message in messages {
-                    self.message(message).await;
-                }
+        for reply in self.incoming.take(line, None).await {
+            let mut line = reply.to_string().into_bytes();
+            line.push(b'\n');
+            let (written, _) = oneshot::channel();
+            // One that does not read its answers loses them.
+            if let Some(replies) = self.replies.upgrade() {
+                let _ = replies.try_send(Outgoing { line, written });
             }
-            Some(Parsed::Noise(noise)) if noise.is_empty() => {}
-            Some(Parsed::Noise(noise)) => {
-                tracing::debug!(server = %self.link.server(), noise, "not a message");
-            }
-            None => {}
-        }
-    }
-
-    async fn message(&self, mut message: Map<String, Value>) {
-        let id = message.get("id").filter(|id| !id.is_null());
-        if let Some(method) = message.get("method").and_then(Value::as_str) {
-            match id {
-                Some(id) => self.answer(id, method),
-                None => self.notification(method, message.get("params")),
-            }
-            return;
-        }
-        if id.is_none() && !message.contains_key("error") {
-            tracing::debug!(server = %self.link.server(), "neither a request nor an answer");
-            return;
-        }
-        let Some((id, pending)) = self.link.answered(id) else {
-            tracing::debug!(server = %self.link.server(), "answer to no request of ours");
-            return;
-        };
-        let error = message.remove("error").filter(|error| !error.is_null());
-        let answer = match (message.remove("result"), error) {
-            (_, Some(error)) => Err(error_data(error)),
-            (Some(result), None) => self.link.result(&pending, result),
-            (None, None) => Err(local_error("the answer has neither `result` nor `error`")),
-        };
-        let answer = match answer {
-            Ok(result) => JsonRpcMessage::response(result, id),
-            Err(error) => JsonRpcMessage::error(error, Some(id)),
-        };
-        self.hand_on(answer).await;
-    }
-
-    fn notification(&self, method: &str, params: Option<&Value>) {
-        let none = Map::new();
-        let params = params.and_then(Value::as_object).unwrap_or(&none);
-        if method == "notifications/progress" {
-            self.link.progress(params);
-        } else {
-            self.link.inbox().take(method, params);
-        }
-    }
-
-    /// Answers a request of the server. One that does not read its answers loses them.
-    fn answer(&self, id: &Value, method: &str) {
-        let mut reply = json!({ "jsonrpc": "2.0", "id": id });
-        let (key, value) = match handler::answer(method) {
-            Ok(result) => ("result", Value::Object(result)),
-            Err(error) => (
-                "error",
-                json!({ "code": error.code.0, "message": error.message }),
-            ),
-        };
-        if let Value::Object(reply) = &mut reply {
-            reply.insert(key.to_owned(), value);
-        }
-        let mut line = reply.to_string().into_bytes();
-        line.push(b'\n');
-        let (written, _) = oneshot::channel();
-        if let Some(replies) = self.replies.upgrade() {
-            let _ = replies.try_send(Outgoing { line, written });
-        }
-    }
-}
-
-enum Parsed {
-    /// One message, or the elements of a batch.
-    Messages(Vec<Map<String, Value>>),
-    /// The beginning of something else, for the log.
-    Noise(String),
-}
-
-fn parse(line: &[u8]) -> Parsed {
-    let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
-    let value = serde_json::from_slice(line).or_else(|error| match std::str::from_utf8(line) {
-        Ok(_) => Err(error),
-        // One bad byte inside a string costs that character and not the answer.
-        Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)),
-    });
-    match value {
-        Ok(Value::Object(message)) => Parsed::Messages(vec![message]),
-        Ok(Value::Array(batch)) => Parsed::Messages(
-            batch
-                .into_iter()
-                .filter_map(|element| match element {
-                    Value::Object(message) => Some(message),
-                    _ => None,
-                })
-                .collect(),
-        ),
-        Ok(_) | Err(_) => {
-            let start = line.get(..NOISE_MAX).unwrap_or(line);
-            Parsed::Noise(String::from_utf8_lossy(start).trim().to_owned())
         }
     }
 }

@@ -5,7 +5,10 @@ use std::io::Cursor;
 use proptest::prelude::*;
 use tokio::io::AsyncReadExt as _;
 
+use serde_json::{Value, json};
+
 use super::*;
+use crate::mcp::incoming::{Parsed, parse};
 use crate::mcp::test_support::{PATIENCE, context, fake};
 use crate::mcp::{ConnectedServer, ListKind, McpError};
 
