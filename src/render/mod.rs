@@ -24,5 +24,5 @@ pub use code::extract_code;
 pub use options::{RenderOptions, Theme, Wrap};
 pub use prompt::Prompter;
 pub use restore::restore_terminal;
-pub use screen::LineSink;
+pub use screen::{LineSink, Stream};
 pub use ui::Ui;

@@ -65,19 +65,25 @@ fn short_arguments(arguments: &str) -> String {
     text::sanitize_line(&pairs.join(" "))
 }
 
-/// What is being waited for; `calls` are the functions that are running.
-pub(super) fn activity(activity: &Activity, calls: &[&str]) -> String {
+/// What is being waited for.
+pub(super) fn activity(activity: &Activity) -> String {
     let line = match activity {
         Activity::Connecting(names) => format!("connecting {}", names.join(", ")),
         Activity::Thinking => "thinking".to_owned(),
-        Activity::Calling(name) => match calls {
-            [] => format!("calling `{name}`"),
-            [only] => format!("calling `{only}`"),
-            [first, others @ ..] => format!("calling `{first}` and {} more", others.len()),
-        },
+        Activity::Calling(name) => return calling(&[name]),
         Activity::Retrying { attempt, after } => {
             format!("retrying in {} (attempt {attempt})", duration(*after))
         }
+    };
+    text::sanitize_line(&line)
+}
+
+/// Which functions are running.
+pub(super) fn calling(names: &[&str]) -> String {
+    let line = match names {
+        [] => String::new(),
+        [only] => format!("calling `{only}`"),
+        [first, others @ ..] => format!("calling `{first}` and {} more", others.len()),
     };
     text::sanitize_line(&line)
 }

@@ -55,24 +55,18 @@ fn a_tool_line_is_sanitised_and_cut() {
 
 #[test]
 fn waiting_is_put_into_words() {
-    let calling = Activity::Calling("mcp_read_docs".to_owned());
-    assert_eq!(activity(&calling, &[]), "calling `mcp_read_docs`");
+    let in_call = Activity::Calling("mcp_read_docs".to_owned());
+    assert_eq!(activity(&in_call), "calling `mcp_read_docs`");
+    assert_eq!(calling(&["a", "b", "c"]), "calling `a` and 2 more");
     assert_eq!(
-        activity(&calling, &["a", "b", "c"]),
-        "calling `a` and 2 more"
-    );
-    assert_eq!(
-        activity(
-            &Activity::Connecting(vec!["a".into(), "b\x1b[2J".into()]),
-            &[]
-        ),
+        activity(&Activity::Connecting(vec!["a".into(), "b\x1b[2J".into()]),),
         "connecting a, b"
     );
     let retrying = Activity::Retrying {
         attempt: 2,
         after: Duration::from_millis(1500),
     };
-    assert_eq!(activity(&retrying, &[]), "retrying in 1.5 s (attempt 2)");
+    assert_eq!(activity(&retrying), "retrying in 1.5 s (attempt 2)");
     let far = |progress, total, message: Option<&str>| {
         super::progress(&Progress {
             progress,

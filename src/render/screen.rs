@@ -2,12 +2,13 @@
 //!
 //! One lock guards all of it, so that a line of a notice never lands inside an answer or behind a spinner.
 
-use std::io::{self, Write as _};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::options::RenderOptions;
 use super::theme::{Paint, Style};
 use crate::utils::{AbortToken, text};
 
@@ -25,6 +26,9 @@ const ERASE: &str = "\r\x1b[2K";
 /// Takes one finished, styled line, without its newline, in place of stderr.
 pub type LineSink = Arc<dyn Fn(String) + Send + Sync>;
 
+/// Where bytes go.
+pub type Stream = Box<dyn Write + Send>;
+
 /// What is on the streams.
 pub(super) struct Screen {
     stdout: Side,
@@ -40,6 +44,7 @@ pub(super) struct Screen {
 
 /// One of the streams.
 struct Side {
+    stream: Stream,
     is_terminal: bool,
     /// Its line is not ended.
     open: bool,
@@ -56,17 +61,20 @@ struct Spinner {
 
 impl Screen {
     pub(super) fn new(
-        stdout_is_terminal: bool,
-        stderr_is_terminal: bool,
+        options: &RenderOptions,
+        stdout: Stream,
+        stderr: Stream,
         closed: AbortToken,
     ) -> Self {
         Self {
             stdout: Side {
-                is_terminal: stdout_is_terminal,
+                stream: stdout,
+                is_terminal: options.stdout_is_terminal,
                 open: false,
             },
             stderr: Side {
-                is_terminal: stderr_is_terminal,
+                stream: stderr,
+                is_terminal: options.stderr_is_terminal,
                 open: false,
             },
             sink: None,
@@ -103,7 +111,7 @@ impl Screen {
         }
         self.erase_spinner();
         self.leave_stdout_line();
-        write_stderr(piece);
+        self.write_stderr(piece);
         self.stderr.open = true;
     }
 
@@ -115,7 +123,7 @@ impl Screen {
     /// Ends stderr's line if it is open.
     pub(super) fn end_stderr_line(&mut self) {
         if self.stderr.open {
-            write_stderr("\n");
+            self.write_stderr("\n");
             self.stderr.open = false;
         }
     }
@@ -131,7 +139,7 @@ impl Screen {
         self.erase_spinner();
         self.leave_stdout_line();
         self.end_stderr_line();
-        write_stderr(&format!("{lines}\n"));
+        self.write_stderr(&format!("{lines}\n"));
     }
 
     /// On a terminal both streams are one screen: stderr must not go on in an answer's line.
@@ -141,11 +149,17 @@ impl Screen {
         }
     }
 
+    fn write_stderr(&mut self, piece: &str) {
+        let stderr = &mut self.stderr.stream;
+        // A closed stderr has nobody to tell.
+        let _ = (stderr.write_all(piece.as_bytes())).and_then(|()| stderr.flush());
+    }
+
     fn write_stdout(&mut self, bytes: &[u8]) {
         if self.closed.is_cancelled() {
             return;
         }
-        let mut stdout = io::stdout().lock();
+        let stdout = &mut self.stdout.stream;
         if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             if error.kind() != io::ErrorKind::BrokenPipe {
                 self.failure = Some(error);
@@ -182,7 +196,7 @@ impl Screen {
     pub(super) fn erase_spinner(&mut self) {
         if let Some(spinner) = self.spinner.as_mut().filter(|spinner| spinner.drawn) {
             spinner.drawn = false;
-            write_stderr(ERASE);
+            self.write_stderr(ERASE);
         }
     }
 
@@ -195,7 +209,7 @@ impl Screen {
             let line = spinner.line();
             spinner.frame = spinner.frame.wrapping_add(1);
             spinner.drawn = true;
-            write_stderr(&format!("{ERASE}{line}"));
+            self.write_stderr(&format!("{ERASE}{line}"));
         }
     }
 }
@@ -217,14 +231,6 @@ impl Spinner {
         let line = text::fit(&line, self.columns.saturating_sub(1));
         self.paint.paint(Style::DIM, &line)
     }
-}
-
-fn write_stderr(piece: &str) {
-    let mut stderr = io::stderr().lock();
-    // A closed stderr has nobody to tell.
-    let _ = stderr
-        .write_all(piece.as_bytes())
-        .and_then(|()| stderr.flush());
 }
 
 /// The screen, and the thread that turns its spinner.

@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use super::markdown::Markdown;
 use super::notice::{self, FinishedCall};
 use super::options::{RenderOptions, Theme, Wrap};
-use super::screen::{LineSink, Screen, Shared};
+use super::screen::{LineSink, Screen, Shared, Stream};
 use super::table;
 use super::theme::{Paint, RESET, Style};
 use crate::chat::{Activity, CallId, Notice, NoticeSink};
@@ -29,13 +29,13 @@ const COLUMNS_IN_A_FILE: usize = 200;
 pub struct Ui {
     options: RwLock<RenderOptions>,
     shared: Arc<Shared>,
-    stream: Mutex<Stream>,
+    turn: Mutex<Turn>,
     closed: AbortToken,
 }
 
 /// Where the current turn's output is.
 #[derive(Default)]
-struct Stream {
+struct Turn {
     answer: Option<Answer>,
     reasoning: Sanitizer,
     activity: Option<Activity>,
@@ -56,18 +56,19 @@ enum Answer {
 }
 
 impl Ui {
-    /// A terminal as `options` describe it.
+    /// The process's own streams, as `options` describe them.
     pub fn new(options: RenderOptions) -> Arc<Self> {
+        Self::with_streams(options, Box::new(io::stdout()), Box::new(io::stderr()))
+    }
+
+    /// Other streams in place of stdout and stderr.
+    pub fn with_streams(options: RenderOptions, stdout: Stream, stderr: Stream) -> Arc<Self> {
         let closed = AbortToken::new();
-        let screen = Screen::new(
-            options.stdout_is_terminal,
-            options.stderr_is_terminal,
-            closed.clone(),
-        );
+        let screen = Screen::new(&options, stdout, stderr, closed.clone());
         Arc::new(Self {
             options: RwLock::new(options),
             shared: Shared::new(screen),
-            stream: Mutex::default(),
+            turn: Mutex::default(),
             closed,
         })
     }
@@ -226,8 +227,8 @@ impl Ui {
         options.paint(options.stderr_is_terminal)
     }
 
-    fn text(&self, stream: &mut Stream, piece: &str) {
-        let answer = stream.answer.get_or_insert_with(|| self.begin_answer());
+    fn text(&self, turn: &mut Turn, piece: &str) {
+        let answer = turn.answer.get_or_insert_with(|| self.begin_answer());
         let shown = match answer {
             Answer::Exact => Cow::Borrowed(piece),
             Answer::Clean(sanitizer) => Cow::Owned(sanitizer.feed(piece)),
@@ -248,9 +249,9 @@ impl Ui {
         }
     }
 
-    fn end_text(&self, stream: &mut Stream) {
-        stream.reasoning = Sanitizer::default();
-        let rest = match stream.answer.take() {
+    fn end_text(&self, turn: &mut Turn) {
+        turn.reasoning = Sanitizer::default();
+        let rest = match turn.answer.take() {
             Some(Answer::Styled(mut markdown)) => markdown.finish(self.width()),
             Some(Answer::Exact | Answer::Clean(_)) | None => String::new(),
         };
@@ -260,10 +261,10 @@ impl Ui {
         screen.end_stdout_line();
     }
 
-    fn reasoning(&self, stream: &mut Stream, piece: &str) {
+    fn reasoning(&self, turn: &mut Turn, piece: &str) {
         let paint = self.notice_paint();
         let shown = if self.options.read().stderr_is_terminal {
-            stream.reasoning.feed(piece)
+            turn.reasoning.feed(piece)
         } else {
             piece.to_owned()
         };
@@ -279,9 +280,9 @@ impl Ui {
         }
     }
 
-    fn finished(&self, stream: &mut Stream, id: &CallId, call: &FinishedCall<'_>) {
-        stream.calls.retain(|(running, _)| running != id);
-        stream.progress.clear();
+    fn finished(&self, turn: &mut Turn, id: &CallId, call: &FinishedCall<'_>) {
+        turn.calls.retain(|(running, _)| running != id);
+        turn.progress.clear();
         let columns = if self.options.read().stderr_is_terminal {
             self.width()
         } else {
@@ -289,40 +290,45 @@ impl Ui {
         };
         let line = notice::tool_line(call, columns, self.notice_paint());
         self.styled_line(&line);
-        self.spin(stream);
+        self.spin(turn);
     }
 
     /// Brings the spinner up to date.
-    fn spin(&self, stream: &Stream) {
-        let calls: Vec<&str> = stream.calls.iter().map(|(_, name)| name.as_str()).collect();
-        let label = stream.activity.as_ref().map(|activity| {
-            let label = notice::activity(activity, &calls);
-            format!("{label} {}", stream.progress).trim_end().to_owned()
-        });
+    fn spin(&self, turn: &Turn) {
+        let calls: Vec<&str> = turn.calls.iter().map(|(_, name)| name.as_str()).collect();
+        let label = match (&turn.activity, calls.as_slice()) {
+            (_, [_, ..]) => Some(notice::calling(&calls)),
+            (Some(activity), []) => Some(notice::activity(activity)),
+            (None, []) => None,
+        };
+        let label = label.map(|label| format!("{label} {}", turn.progress).trim_end().to_owned());
         let (paint, columns) = (self.notice_paint(), self.width());
         self.shared.screen.lock().spin(label, paint, columns);
         self.shared.wake();
     }
 
-    fn show(&self, stream: &mut Stream, notice: Notice) {
+    fn show(&self, turn: &mut Turn, notice: Notice) {
         match notice {
             Notice::Activity(activity) => {
-                stream.progress.clear();
-                stream.activity = activity;
-                self.spin(stream);
+                turn.progress.clear();
+                if activity.is_none() {
+                    turn.calls.clear();
+                }
+                turn.activity = activity;
+                self.spin(turn);
             }
             Notice::Text(piece) => {
-                self.stop_waiting(stream);
-                self.text(stream, &piece);
+                self.stop_waiting(turn);
+                self.text(turn, &piece);
             }
             Notice::Reasoning(piece) => {
-                self.stop_waiting(stream);
-                self.reasoning(stream, &piece);
+                self.stop_waiting(turn);
+                self.reasoning(turn, &piece);
             }
-            Notice::TextEnd => self.end_text(stream),
+            Notice::TextEnd => self.end_text(turn),
             Notice::ToolStarted { id, name, .. } => {
-                stream.calls.push((id, name));
-                self.spin(stream);
+                turn.calls.push((id, name));
+                self.spin(turn);
             }
             Notice::ToolFinished {
                 id,
@@ -339,11 +345,11 @@ impl Ui {
                     elapsed,
                     bytes,
                 };
-                self.finished(stream, &id, &call);
+                self.finished(turn, &id, &call);
             }
             Notice::Progress { progress, .. } => {
-                stream.progress = notice::progress(&progress);
-                self.spin(stream);
+                turn.progress = notice::progress(&progress);
+                self.spin(turn);
             }
             Notice::Info(line) => self.dim(&line),
             Notice::Warning(line) => self.warn(&line),
@@ -351,20 +357,20 @@ impl Ui {
     }
 
     /// What was waited for has come.
-    fn stop_waiting(&self, stream: &mut Stream) {
-        if stream.activity.take().is_some() {
-            self.spin(stream);
+    fn stop_waiting(&self, turn: &mut Turn) {
+        if turn.activity.take().is_some() {
+            self.spin(turn);
         }
     }
 }
 
 impl NoticeSink for Ui {
     fn notice(&self, notice: Notice) {
-        let mut stream = self.stream.lock();
+        let mut turn = self.turn.lock();
         if self.shared.screen.lock().paused > 0 {
-            stream.held.push(notice);
+            turn.held.push(notice);
         } else {
-            self.show(&mut stream, notice);
+            self.show(&mut turn, notice);
         }
     }
 }
@@ -380,15 +386,19 @@ pub(super) struct Pause(Arc<Ui>);
 
 impl Drop for Pause {
     fn drop(&mut self) {
-        let mut stream = self.0.stream.lock();
+        let mut turn = self.0.turn.lock();
         let mut screen = self.0.shared.screen.lock();
         screen.paused = screen.paused.saturating_sub(1);
         let still_paused = screen.paused > 0;
         drop(screen);
         if !still_paused {
-            for notice in std::mem::take(&mut stream.held) {
-                self.0.show(&mut stream, notice);
+            for notice in std::mem::take(&mut turn.held) {
+                self.0.show(&mut turn, notice);
             }
         }
     }
 }
+
+#[cfg(test)]
+#[path = "ui_tests.rs"]
+mod tests;

@@ -34,6 +34,9 @@ const HISTORY_LINES: usize = 10_000;
 /// How soon the editor notices what is not a key: a cancelled token, an answer, a notice to print.
 const POLL: Duration = Duration::from_millis(50);
 
+/// How long the editor may take to give up a line.
+const WIND_UP: Duration = Duration::from_millis(500);
+
 /// What the key binding of Ctrl-O sends through reedline.
 const EDIT_ELSEWHERE: &str = "edit";
 
@@ -135,7 +138,12 @@ impl LineEditor {
             () = abort.cancelled() => {
                 given_up.store(true, Ordering::SeqCst);
                 self.stop.store(true, Ordering::SeqCst);
-                answer.await
+                let Ok(outcome) = tokio::time::timeout(WIND_UP, &mut answer).await else {
+                    // The terminal is gone: reading from it never comes back.
+                    restore_terminal();
+                    return Ok(Read::Aborted);
+                };
+                outcome
             }
         };
         match outcome {
