@@ -55,7 +55,8 @@ struct RawExtra {
 
 #[derive(Debug, Default, Deserialize)]
 struct RawPatch {
-    chat_completions: Option<BTreeMap<String, RawModelPatch>>,
+    #[serde(default, deserialize_with = "in_order")]
+    chat_completions: Vec<(String, RawModelPatch)>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -65,10 +66,45 @@ struct RawModelPatch {
     headers: Option<BTreeMap<String, Option<Value>>>,
 }
 
+/// A mapping as pairs in the order of the file: the first patch that matches a model is its patch, so `.*` may
+/// stand last.
+fn in_order<'de, D, V>(deserializer: D) -> std::result::Result<Vec<(String, V)>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    V: Deserialize<'de>,
+{
+    struct Pairs<V>(std::marker::PhantomData<V>);
+
+    impl<'de, V: Deserialize<'de>> serde::de::Visitor<'de> for Pairs<V> {
+        type Value = Vec<(String, V)>;
+
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a mapping of model expressions")
+        }
+
+        fn visit_unit<E: serde::de::Error>(self) -> std::result::Result<Self::Value, E> {
+            Ok(Vec::new())
+        }
+
+        fn visit_map<A: serde::de::MapAccess<'de>>(
+            self,
+            mut map: A,
+        ) -> std::result::Result<Self::Value, A::Error> {
+            let mut pairs = Vec::new();
+            while let Some(pair) = map.next_entry()? {
+                pairs.push(pair);
+            }
+            Ok(pairs)
+        }
+    }
+
+    deserializer.deserialize_any(Pairs(std::marker::PhantomData))
+}
+
 impl RawPatch {
     /// The variables its headers are made from.
     fn variables(&self) -> Vec<String> {
-        let patches = self.chat_completions.iter().flat_map(BTreeMap::values);
+        let patches = self.chat_completions.iter().map(|(_, patch)| patch);
         let headers = patches.flat_map(|patch| patch.headers.iter().flat_map(BTreeMap::values));
         let texts = headers.filter_map(|value| value.as_ref()?.as_str());
         texts.flat_map(variables).collect()
@@ -219,7 +255,7 @@ fn expanded(
     {
         provider.api_key = Some(Secret::new(expand(&key, &at("api_key"), env)?));
     }
-    for (model, patch) in strings.patch.chat_completions.unwrap_or_default() {
+    for (model, patch) in strings.patch.chat_completions {
         let mut headers = BTreeMap::new();
         for (name, value) in patch.headers.unwrap_or_default() {
             let field = at(&format!("patch.chat_completions.{model}.headers.{name}"));

@@ -87,3 +87,16 @@ fn an_error_never_shows_a_key() {
     let app = load(text, &Env::default()).unwrap();
     assert!(!format!("{app:?}").contains("sk-secret"));
 }
+
+#[test]
+fn patches_keep_the_order_of_the_file() {
+    let text = "clients:\n- type: openai\n  patch: {chat_completions: {'gpt-.*': {url: a}, '.*': {url: b}}}\n- type: claude\n  patch: {chat_completions: }\n";
+    let app = load(text, &Env::default()).unwrap();
+    let models = |index: usize| {
+        let provider = app.clients[index].provider().unwrap();
+        let patches = provider.patches.iter();
+        patches.map(|patch| patch.model.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(models(0), ["gpt-.*", ".*"]);
+    assert!(models(1).is_empty());
+}
