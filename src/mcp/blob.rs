@@ -9,7 +9,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurposeConfig};
 use sha2::{Digest as _, Sha256};
 
 use super::ServerName;
-use super::spill::{SpillDir, SpillFile, extension};
+use super::spill::{SpillDir, SpillFile, UNKNOWN_EXTENSION, extension};
 use crate::utils::AbortToken;
 
 /// Largest decoded payload in bytes; a larger one is an error (`M-60`).
@@ -97,7 +97,8 @@ pub(crate) fn render_blob_until(
         size: 0,
         head: [0; 12],
         state: State::Text {
-            bytes: Vec::new(),
+            // Reserved at once, so that growing never goes beyond the ceiling; untouched pages cost nothing.
+            bytes: Vec::with_capacity(decoded_len(b64)),
             checked: 0,
         },
     };
@@ -110,12 +111,17 @@ pub(crate) fn render_blob_until(
 
 /// Decodes a payload into memory, within the ceiling.
 pub(crate) fn decode_bytes(b64: &str, abort: &AbortToken) -> Result<Vec<u8>, BlobError> {
-    let mut decoded = Vec::with_capacity((b64.len() / 4 * 3).min(BLOB_CEILING_BYTES));
+    let mut decoded = Vec::with_capacity(decoded_len(b64));
     decode(b64, abort, &mut |bytes| {
         decoded.extend_from_slice(bytes);
         Ok(())
     })?;
     Ok(decoded)
+}
+
+/// How many bytes a payload has at most, within the ceiling.
+fn decoded_len(b64: &str) -> usize {
+    (b64.len() / 4 * 3 + 3).min(BLOB_CEILING_BYTES)
 }
 
 /// Where a payload goes as it is decoded.
@@ -188,6 +194,12 @@ impl Sink<'_> {
                 Err(error) => self.spill_from(error.as_bytes()),
             }
         }
+        let image = image_type(&self.head);
+        // An image that claims to be text must not open as one.
+        let extension = match image {
+            Some(_) if extension == "txt" => UNKNOWN_EXTENSION,
+            _ => extension,
+        };
         let sha256 = hex(&self.hash.finalize());
         let stored = match self.state {
             State::File(file) => file.finish(&sha256, extension, self.size),
@@ -199,7 +211,7 @@ impl Sink<'_> {
                 path,
                 size_bytes: self.size,
                 sha256,
-                image: image_type(&self.head),
+                image,
             })),
             Err(source) => Err(BlobError::Store {
                 size_bytes: self.size,

@@ -66,7 +66,7 @@ fn anything_else_is_spilled() {
     assert_eq!(spilled.sha256, hex(&Sha256::digest(payload)));
     assert_eq!(spilled.image, Some("image/png"));
     let name = spilled.path.file_name().unwrap().to_str().unwrap();
-    assert_eq!(name, format!("{}.txt", spilled.sha256));
+    assert_eq!(name, format!("{}.bin", spilled.sha256));
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub mod runtime;
 pub mod spec;
 pub mod spill;
 mod sse;
+mod target;
 pub mod template;
 pub mod transport;
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::*;
+use crate::mcp::kept::ResourceFacts;
+use crate::mcp::meta_function_name;
 use crate::mcp::spec::ServerSpec;
 use crate::mcp::test_support::{call, connect_to, context, fake, server_name, with_env};
 
@@ -441,7 +443,7 @@ async fn results_of_every_kind_go_through_the_content_policy() {
         ("audio", "wav"),
         ("image", "png"),
         ("pdf", "pdf"),
-        ("mislabeled", "txt"),
+        ("mislabeled", "bin"),
     ] {
         let item = of(tool).await.value["content"][0].clone();
         let path = PathBuf::from(item["path"].as_str().unwrap());
@@ -555,7 +557,7 @@ async fn texts_blobs_and_what_is_neither() {
     assert_eq!(of("blob://json").await["text"], r#"{"a":1}"#);
     let rows = [
         ("blob://png", "png"),
-        ("blob://png-as-text", "txt"),
+        ("blob://png-as-text", "bin"),
         ("blob://untyped", "bin"),
         ("blob://url-safe", "bin"),
         ("mime://traversal", "bin"),
@@ -677,6 +679,23 @@ async fn templates_are_expanded_or_teach() {
     // What is no template is for the server to judge.
     let error = bench.read("x://{t").await.unwrap_err();
     assert!(error.contains("mcp_search_fake"), "{error}");
+}
+
+#[tokio::test]
+async fn a_uri_that_is_listed_as_it_stands_is_no_template() {
+    let bench = Bench::new("full").await;
+    let facts = ResourceFacts {
+        resources: [("x://e/{t}".to_owned(), Vec::new())].into(),
+        ..ResourceFacts::default()
+    };
+    let generation = (
+        bench.server().generation(ListKind::Resources),
+        bench.server().generation(ListKind::ResourceTemplates),
+    );
+    assert!(bench.read("x://e/{t}").await.is_err());
+    let (_, finder) = bench.server().kept().resources().find(generation);
+    finder.unwrap().send_replace(Some(Arc::new(facts)));
+    assert_eq!(bench.read("x://e/{t}").await.unwrap()["text"], "x://e/{t}");
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ const TEMPORARY_AGE: Duration = Duration::from_hours(24);
 /// Hexadecimal digits of a SHA-256.
 const HASH_DIGITS: usize = 64;
 /// Of a type that is not on the list.
-const UNKNOWN_EXTENSION: &str = "bin";
+pub(crate) const UNKNOWN_EXTENSION: &str = "bin";
 
 /// The tree of spilled payloads: `<cache>/mcp-resources`.
 #[derive(Debug, Clone, Default)]
