@@ -12,6 +12,7 @@ use super::plan::{AnswerKind, Chat, RoleChoice, Setting, Streaming};
 use crate::chat::{Ask, Notice, NoticeSink};
 use crate::config::{self, Input, RequestContext, SessionFate};
 use crate::function::Approvals;
+use crate::mcp::ServerState;
 use crate::repl;
 use crate::turn::{self, Deps, Outcome};
 use crate::utils::abort::unless_aborted;
@@ -189,7 +190,26 @@ pub(super) async fn ask(
         approve_all,
         approvals: Arc::new(Approvals::default()),
     };
-    turn::run(context, input, &deps).await
+    let outcome = turn::run(context, input, &deps).await;
+    warn_of_servers(machine, context);
+    outcome
+}
+
+/// Says which of the servers the question should have seen could not be started (`M-13`).
+fn warn_of_servers(machine: &Machine, context: &Context) {
+    let context = context.read();
+    let statuses = context.selection().servers;
+    let statuses = statuses
+        .iter()
+        .filter_map(|name| context.registry().status(name));
+    for status in statuses {
+        if let ServerState::Failed { reason } = &status.state {
+            machine.ui.warn(&format!(
+                "MCP server `{}` is not available: {reason}",
+                status.name
+            ));
+        }
+    }
 }
 
 /// One turn whose answer is not shown as it arrives: everything else is.

@@ -165,3 +165,30 @@ async fn malformed_arguments_do_not_start_it() {
     assert!(error.contains("`[1, 2`"), "{error}");
     assert!(!dir.path().join("bin/started").exists());
 }
+
+#[test]
+fn the_sample_tools_load_without_a_warning() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/home/functions");
+    let (tools, warnings) = load(&dir);
+    assert_eq!(warnings, [""; 0]);
+    assert_eq!(tools.len(), 1);
+    assert_eq!(tools[0].declaration.name, "word_count");
+    assert_eq!(tools[0].declaration.parameters["required"], json!(["text"]));
+}
+
+#[tokio::test]
+async fn the_sample_tool_counts_words() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/home/functions");
+    let (functions, _) = Functions::load(&dir);
+    let mut bench = Bench::new();
+    bench.env.functions = Arc::new(functions);
+    let output = bench
+        .call("word_count", json!({"text": "one two\nthree é"}))
+        .await;
+    let text = output.to_text();
+    // The sample is written in Python, which not every machine has; then the failure must say so.
+    assert!(
+        text.trim() == "4" || output.is_error && text.contains("python3"),
+        "{text}"
+    );
+}

@@ -62,7 +62,10 @@ pub async fn run(ctx: &Arc<RwLock<RequestContext>>, input: Input, deps: &Deps) -
     find_model(ctx, deps).await;
     let client = client(ctx)?;
     ctx.write().begin(&input)?;
-    if waiting::for_servers(ctx, deps).await.is_err() {
+    if waiting::for_servers(ctx, deps, waiting::LIMIT)
+        .await
+        .is_err()
+    {
         ctx.write().abandon();
         return Ok(interrupted());
     }

@@ -485,3 +485,48 @@ async fn waiting_for_a_server_that_hangs_can_be_cancelled() {
     let registry = Arc::clone(stage.ctx.read().registry());
     registry.close_all().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_not_ready_is_left_out_with_a_notice() {
+    let stage = Stage::with(vec![], "", servers(&[("hangs", "hang"), ("slow", "hang")]));
+    let limit = Duration::from_millis(50);
+    waiting::for_servers(&stage.ctx, &stage.deps, limit)
+        .await
+        .unwrap();
+    assert!(stage.warned("`hangs` and `slow` are still connecting and left out of this request"));
+    let registry = Arc::clone(stage.ctx.read().registry());
+    registry.close_all().await;
+}
+
+/// Switches a tool off as soon as a call has ended.
+struct Switch(Arc<RwLock<RequestContext>>);
+
+impl NoticeSink for Switch {
+    fn notice(&self, notice: Notice) {
+        if matches!(notice, Notice::ToolFinished { .. }) {
+            self.0
+                .write()
+                .toggle_tools(&["fs_rm".to_owned()], false)
+                .unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_round_offers_what_is_true_then() {
+    let stage = Stage::new(vec![
+        chat_calls(&[("call_1", "get_current_time", json!({}))]),
+        chat_text("ok"),
+    ]);
+    let deps = Deps {
+        sink: Arc::new(Switch(Arc::clone(&stage.ctx))),
+        ..stage.deps.clone()
+    };
+    run(&stage.ctx, Input::from_str("go"), &deps).await.unwrap();
+    let offers = |n: usize| {
+        stage.provider.asked()[n].body["tools"]
+            .to_string()
+            .contains("fs_rm")
+    };
+    assert_eq!((offers(0), offers(1)), (true, false));
+}

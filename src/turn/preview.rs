@@ -23,7 +23,10 @@ pub(super) async fn run(
     if input.is_empty() {
         return Err(Error::user("there is nothing to ask"));
     }
-    if waiting::for_servers(ctx, deps).await.is_err() {
+    if waiting::for_servers(ctx, deps, waiting::LIMIT)
+        .await
+        .is_err()
+    {
         return Ok(interrupted());
     }
     let (provider, facts) = match ctx.read() {

@@ -12,11 +12,15 @@ use crate::utils::abort::{Aborted, unless_aborted};
 use crate::utils::fuzzy;
 
 /// How long a turn waits in all.
-const LIMIT: Duration = Duration::from_secs(10);
+pub(super) const LIMIT: Duration = Duration::from_secs(10);
 
 /// Starts the servers the request would see and waits for those that are connecting. One that is not ready in time
 /// is left out, which is said; the next request looks again.
-pub(super) async fn for_servers(ctx: &RwLock<RequestContext>, deps: &Deps) -> Result<(), Aborted> {
+pub(super) async fn for_servers(
+    ctx: &RwLock<RequestContext>,
+    deps: &Deps,
+    limit: Duration,
+) -> Result<(), Aborted> {
     let (registry, servers) = {
         let ctx = ctx.read();
         let may_call = match ctx.client_config() {
@@ -39,7 +43,7 @@ pub(super) async fn for_servers(ctx: &RwLock<RequestContext>, deps: &Deps) -> Re
     let names = connecting.iter().map(ToString::to_string).collect();
     deps.sink
         .notice(Notice::Activity(Some(Activity::Connecting(names))));
-    let waited = registry.wait_ready(&servers, LIMIT, &deps.abort);
+    let waited = registry.wait_ready(&servers, limit, &deps.abort);
     let late = unless_aborted(&deps.abort, waited).await;
     deps.sink.notice(Notice::Activity(None));
     if deps.abort.is_cancelled() {
