@@ -183,6 +183,102 @@ fn a_disabled_server_is_never_selected_and_naming_it_says_why() {
     );
 }
 
+/// A server inside this process that says it has `capabilities` and nothing more.
+async fn live(name: &str, capabilities: serde_json::Value) -> Arc<crate::mcp::ConnectedServer> {
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    tokio::spawn(async move {
+        let (input, mut output) = tokio::io::split(theirs);
+        let mut lines = tokio::io::BufReader::new(input).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let message: serde_json::Value = serde_json::from_str(&line).unwrap();
+            if message["method"] == "initialize" {
+                let answer = serde_json::json!({"jsonrpc": "2.0", "id": message["id"], "result": {
+                    "protocolVersion": message["params"]["protocolVersion"],
+                    "capabilities": capabilities,
+                    "serverInfo": {"name": "test", "version": "1"},
+                }});
+                output
+                    .write_all(format!("{answer}\n").as_bytes())
+                    .await
+                    .unwrap();
+            }
+        }
+    });
+    let spec = crate::mcp::test_support::program(name, "unused", &[]);
+    let (input, output) = tokio::io::split(ours);
+    crate::mcp::ConnectedServer::over_streams(&spec, input, output)
+        .await
+        .unwrap()
+}
+
+fn declared(functions: &Functions) -> Vec<&str> {
+    functions
+        .declarations()
+        .iter()
+        .map(|declaration| declaration.name.as_str())
+        .collect()
+}
+
+fn meta(function: MetaFunction, server: &str) -> String {
+    let table = crate::mcp::NameTable::new([ServerName::new(server).unwrap()]);
+    meta_function_name(
+        function,
+        table.model_name(&ServerName::new(server).unwrap()).unwrap(),
+    )
+}
+
+#[tokio::test]
+async fn a_server_with_resources_alone_stays_enabled() {
+    let server = live("docs", serde_json::json!({"resources": {}})).await;
+    let mcp = McpRuntime::new([server], crate::mcp::spill::SpillDir::default());
+    let scope = ToolScope::new(&Functions::built_in(), &[], mcp);
+    let wanted = [
+        MetaFunction::Search,
+        MetaFunction::Describe,
+        MetaFunction::Read,
+    ]
+    .map(|f| meta(f, "docs"));
+    assert_eq!(declared(&scope.functions), wanted);
+    assert_eq!(names(&scope.servers()), ["docs"]);
+}
+
+#[tokio::test]
+async fn a_server_with_nothing_is_enabled_and_one_that_is_absent_is_not() {
+    let server = live("a.b", serde_json::json!({})).await;
+    let mcp = McpRuntime::new([server], crate::mcp::spill::SpillDir::default());
+    let scope = ToolScope::new(&Functions::built_in(), &[], mcp.clone());
+    assert_eq!(names(&scope.servers()), ["a.b"]);
+    assert!(
+        select_enabled_mcp_servers(&Functions::built_in(), &mcp).is_empty(),
+        "nothing is declared there"
+    );
+}
+
+#[tokio::test]
+async fn choosing_tools_never_adds_or_strips_a_meta_function() {
+    let all = Functions::built_in();
+    let server = live("docs", serde_json::json!({"tools": {}, "resources": {}})).await;
+    let mcp = McpRuntime::new([server], crate::mcp::spill::SpillDir::default());
+    let search = meta(MetaFunction::Search, "docs");
+    let tools = |functions: &Functions| {
+        declared(functions)
+            .into_iter()
+            .filter(|name| !crate::mcp::has_mcp_prefix(name))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let none = select_enabled_functions(&all, &[], &mcp);
+    assert_eq!(declared(&none).len(), 4);
+    let one = select_enabled_functions(&all, &["fs_cat".to_owned()], &mcp);
+    assert_eq!(tools(&one), ["fs_cat"]);
+    assert_eq!(declared(&one).len(), 5, "the four of the server stay");
+    // Named as if it were a tool, a meta-function is neither in the pool nor declared without its server.
+    assert!(!one.pool().contains(&search));
+    let named = select_enabled_functions(&all, &[search], &McpRuntime::default());
+    assert!(declared(&named).is_empty());
+}
+
 fn any_choice() -> impl Strategy<Value = Option<Choice>> {
     let word = prop_oneof![
         "[a-z]{1,3}",

@@ -11,6 +11,8 @@ use crate::utils::{Error, ErrorKind, Result};
 const OWN_DEPTH: usize = 160;
 /// Nodes and bytes of a file of ours: bounded by what fits into memory, and conversations with images are long.
 const OWN_SIZE: usize = 1 << 30;
+/// What the aliases (`*name`) of a file may add up to, in events of the parser: nobody repeats more by hand.
+const REPLAYED: usize = 50_000;
 /// Address space for the recursion that takes; only what is used becomes memory.
 const DEEP_STACK: usize = 64 << 20;
 
@@ -24,13 +26,17 @@ pub(super) fn read_or_default<T: DeserializeOwned + Default>(text: &str, file: &
     if text.lines().all(blank) {
         return Ok(T::default());
     }
-    serde_saphyr::from_str(text).map_err(|error| positioned(&error, file))
+    let options = serde_saphyr::options! {
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPLAYED },
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| positioned(&error, file))
 }
 
 /// Reads a file that coyote wrote: as large and as deep as conversations get.
 pub(super) fn read_own<T: DeserializeOwned + Send>(text: &str, file: &Path) -> Result<T> {
     deep(|| {
         let options = serde_saphyr::options! {
+            alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPLAYED },
             budget: serde_saphyr::budget! {
                 max_depth: OWN_DEPTH,
                 max_nodes: OWN_SIZE,
@@ -65,5 +71,54 @@ fn positioned(error: &serde_saphyr::Error, file: &Path) -> Error {
     let place = error.location().map_or_else(String::new, |location| {
         format!(":{}:{}", location.line(), location.column())
     });
-    Error::config(error).context(format!("`{}{place}` cannot be used", file.display()))
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let options = serde_saphyr::render_options! { source_name: Some(&name) };
+    let rendered = error.render_with_options(options);
+    let reason = rendered.strip_prefix("error: ").unwrap_or(&rendered);
+    Error::config(without_secrets(reason))
+        .context(format!("`{}{place}` cannot be used", file.display()))
 }
+
+/// The rendered lines of a file without what stands behind a key that is likely to hold a secret, on that line and on
+/// the next.
+fn without_secrets(rendered: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut continues = false;
+    for line in rendered.lines() {
+        let (margin, text) = line.split_once('|').unwrap_or(("", line));
+        let is_source = margin.trim().parse::<u64>().is_ok();
+        match secret_value(text).filter(|_| is_source) {
+            Some(end) => {
+                lines.push(format!(
+                    "{margin}|{} …",
+                    text.get(..end).unwrap_or_default()
+                ));
+                continues = text.get(end..).is_some_and(opens_a_block);
+            }
+            None if is_source && continues => {
+                lines.push(format!("{margin}| …"));
+                continues = false;
+            }
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+/// Whether a value is still to come: nothing, or the mark of a block of text.
+fn opens_a_block(value: &str) -> bool {
+    matches!(value.trim().chars().next(), None | Some('|' | '>'))
+}
+
+/// Where the value begins on a line whose key is likely to hold a secret.
+fn secret_value(line: &str) -> Option<usize> {
+    const SECRET: [&str; 5] = ["key", "auth", "token", "secret", "password"];
+    let folded = line.to_ascii_lowercase();
+    let word = SECRET.iter().filter_map(|word| folded.find(word)).min()?;
+    let colon = folded.get(word..)?.find(':')?;
+    Some(word + colon + 1)
+}
+
+#[cfg(test)]
+#[path = "yaml_tests.rs"]
+mod tests;
