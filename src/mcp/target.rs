@@ -124,6 +124,12 @@ impl Target<'_> {
         let kinds = kinds.iter().copied().filter(|kind| self.offers(*kind));
         let lists = kinds.map(|kind| async move {
             let listing = Box::pin(self.handle.list(kind.list(), cx)).await;
+            if let Err(error) = &listing
+                && !cx.abort.is_cancelled()
+            {
+                let kinds = kind.list().words();
+                tracing::warn!(server = %self.handle.name(), kinds, %error, "not listed");
+            }
             (kind, listing)
         });
         let listed = join_all(lists).await;
