@@ -13,7 +13,14 @@ use crate::config::{
 use crate::function::Functions;
 use crate::mcp::{McpConfig, McpFactory, McpRegistry, TransportSpec};
 use crate::render::{Prompter, RenderOptions, Theme, Ui, Wrap};
-use crate::utils::{self, Error, Result, log};
+use crate::utils::{self, Error, Result, log, text};
+
+/// What a question indents its details by, and a column to spare.
+const INDENT: usize = 4;
+/// What would start must fit into this many lines, or it is not started: nobody reads more.
+const MOST_LINES: usize = 200;
+/// Terminals narrower than this break lines themselves.
+const NARROWEST: usize = 20;
 
 /// What is known before any file has been read.
 pub(super) struct Machine {
@@ -150,9 +157,23 @@ impl Machine {
 
     /// Shows what the file would start, and remembers the answer. No answer decides nothing.
     async fn decide(&self, file: &mut WorkspaceFile) {
+        let path = file.path.display().to_string();
+        let lines = whole(&file.actions(), self.ui.width());
+        if lines.len() > MOST_LINES {
+            self.ui.warn(&format!(
+                "`{path}` is ignored: what it would start is too long to be shown"
+            ));
+            return;
+        }
+        // Shown here and not as the question's details, of which only the first lines are shown.
+        self.ui
+            .line(&format!("`{path}` wants to use these MCP servers:"));
+        for line in lines {
+            self.ui.line(&format!("  {line}"));
+        }
         let question = Question::Permission {
-            title: format!("use the MCP servers of `{}`?", file.path.display()),
-            details: file.actions(),
+            title: "may they be started and reached from this directory?".to_owned(),
+            details: Vec::new(),
         };
         let granted = match self.ask.ask(question).await {
             Answer::Yes | Answer::Always => true,
@@ -185,6 +206,24 @@ fn apply(context: &mut RequestContext, setting: &Setting) -> Result<()> {
     Ok(())
 }
 
+/// Lines that fit `width` and hide nothing: what does not fit goes on in the next line, since a command whose end is
+/// cut off is not a command one can agree to.
+fn whole(actions: &[String], width: usize) -> Vec<String> {
+    let width = width.saturating_sub(INDENT).max(NARROWEST);
+    let mut lines = Vec::new();
+    for action in actions {
+        let mut line = String::new();
+        for (_, cluster) in text::clusters(&text::sanitize_line(action)) {
+            if text::width(&line) + text::width(cluster) > width {
+                lines.push(std::mem::replace(&mut line, "    ".to_owned()));
+            }
+            line.push_str(cluster);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
 /// Keeps configured secrets out of the log.
 fn hide_secrets(app: &AppConfig, servers: &McpConfig) {
     let keys = app
@@ -202,5 +241,41 @@ fn hide_secrets(app: &AppConfig, servers: &McpConfig) {
             .iter()
             .map(|(name, value)| (name.clone(), value.clone()));
         log::hide(log::secret_values(values));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_command_is_shown_to_its_end() {
+        let action = format!("local: runs sh -c {} && rm -rf ~ 日本", "x".repeat(300));
+        let lines = whole(&[action.clone(), "b: short".to_owned()], 60);
+        assert!(
+            lines.iter().all(|line| text::width(line) <= 56),
+            "{lines:?}"
+        );
+        assert_eq!(lines.last().unwrap(), "b: short");
+        let joined: String = lines
+            .iter()
+            .take(lines.len() - 1)
+            .enumerate()
+            .map(|(index, line)| {
+                if index == 0 {
+                    line.as_str()
+                } else {
+                    &line[4..]
+                }
+            })
+            .collect();
+        assert_eq!(joined, action);
+    }
+
+    #[test]
+    fn what_could_act_on_the_terminal_is_gone() {
+        let lines = whole(&["a: runs x\x1b[2K\ry\nz".to_owned()], 60);
+        assert_eq!(lines.len(), 1);
+        assert!(!lines[0].contains(['\x1b', '\r', '\n']), "{lines:?}");
     }
 }

@@ -7,12 +7,12 @@ use parking_lot::RwLock;
 
 use super::boot::{Machine, Trusting};
 use super::execute;
-use super::extract_code;
 use super::plan::{AnswerKind, Chat, RoleChoice, Setting, Streaming};
 use crate::chat::{Ask, Notice, NoticeSink};
 use crate::config::{self, Input, RequestContext, SessionFate};
 use crate::function::Approvals;
 use crate::mcp::ServerState;
+use crate::render::extract_code;
 use crate::repl;
 use crate::turn::{self, Deps, Outcome};
 use crate::utils::abort::unless_aborted;

@@ -6,10 +6,10 @@ use parking_lot::RwLock;
 
 use super::boot::{Machine, Trusting};
 use super::chat::{self, Context};
-use super::extract_code;
 use super::plan::{RoleChoice, Setting, Workspace};
 use crate::chat::{Answer, NoticeSink, Question};
 use crate::config::Input;
+use crate::render::extract_code;
 use crate::repl::{clipboard, shell};
 use crate::utils::{AbortToken, Error, Exit, Result};
 

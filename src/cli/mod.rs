@@ -182,8 +182,3 @@ async fn mcp_command(
     };
     mcp::run(&tools, what).await
 }
-
-/// The code of an answer; all of it until the terminal layer tells code from words.
-fn extract_code(answer: &str) -> String {
-    answer.to_owned()
-}

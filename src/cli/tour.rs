@@ -360,10 +360,8 @@ impl Tour {
     }
 
     async fn logo(&mut self) -> Step {
-        let page = self.read(uri(demo::LOGO_URI)).await?;
-        if let Some(error) = page["error"].as_str() {
-            return Err(format!("{error} (below {})", self.spill.display()));
-        }
+        let page = self.read(uri(demo::LOGO_URI)).await;
+        let page = page.map_err(|wrong| format!("{wrong} (below {})", self.spill.display()))?;
         if page["spilled"] != true {
             return Err(format!(
                 "{} was not written to disk: {page}",
@@ -473,7 +471,12 @@ impl Tour {
         let output = output.map_err(words)?;
         self.seen.push(output.to_text());
         if output.is_error {
-            return Err(text::bounded(&output.to_text(), 1_000).into_owned());
+            let value = &output.value;
+            let message = value["error"]
+                .as_str()
+                .or(value["tool_call_error"].as_str());
+            let message = message.map_or_else(|| output.to_text(), str::to_owned);
+            return Err(text::bounded(&message, 1_000).into_owned());
         }
         Ok(output.value)
     }

@@ -413,3 +413,104 @@ mod signals {
         assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
     }
 }
+
+/// `-e` in a terminal: the model suggests, the person decides.
+#[cfg(unix)]
+mod execute {
+    use crate::support::eventually;
+    use crate::support::home::Home;
+    use crate::support::provider::{Provider, chat_text};
+    use crate::support::pty::Pty;
+
+    fn start(answers: &[&str]) -> (Home, Provider, Pty) {
+        let home = Home::new();
+        let provider = Provider::new(answers.iter().map(|answer| chat_text(answer)).collect());
+        home.provider(&provider.url(), "");
+        let pty = Pty::spawn(&home, &["-e", "make a file"], &[]);
+        (home, provider, pty)
+    }
+
+    #[test]
+    fn the_command_runs_when_chosen_and_not_before() {
+        let (home, _provider, mut pty) = start(&["```sh\necho made > made.txt\n```"]);
+        pty.wait("describe");
+        let file = home.work_dir().join("made.txt");
+        assert!(!file.exists());
+        pty.send("\r");
+        assert_eq!(pty.exit_code(), 0);
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "made\n");
+    }
+
+    #[test]
+    fn a_failing_command_is_a_failure() {
+        let (_home, _provider, mut pty) = start(&["exit 3"]);
+        pty.wait("describe").send("\r");
+        assert_eq!(pty.exit_code(), 1);
+        assert!(
+            pty.screen().contains("the command failed"),
+            "{}",
+            pty.screen()
+        );
+    }
+
+    #[test]
+    fn describing_asks_again_and_revising_says_what_was_wrong() {
+        let (home, provider, mut pty) =
+            start(&["touch first.txt", "It makes a file.", "touch second.txt"]);
+        // The list reads: run, revise, describe, copy, quit.
+        pty.wait("describe").send("\x1b[B\x1b[B\r");
+        pty.wait("It makes a file.");
+        eventually("the choice is offered again", || {
+            (pty.screen().matches("quit").count() >= 1 && provider.asked().len() == 2).then_some(())
+        });
+        pty.wait_for("the list is back", |screen| {
+            screen
+                .split("It makes a file.")
+                .last()
+                .is_some_and(|after| after.contains("revise"))
+        });
+        pty.send("\x1b[B\r")
+            .wait("different")
+            .send("call it second\r");
+        pty.wait_for("the new command", |screen| {
+            screen.contains("second.txt")
+                && screen
+                    .split("second.txt")
+                    .last()
+                    .is_some_and(|after| after.contains("quit"))
+        });
+        let asked = provider.asked();
+        assert!(
+            asked[2].body.to_string().contains("call it second"),
+            "{}",
+            asked[2].body
+        );
+        assert!(
+            !asked[2].body.to_string().contains("It makes a file."),
+            "{}",
+            asked[2].body
+        );
+        pty.send("\x1b[A\r");
+        assert_eq!(pty.exit_code(), 0);
+        assert!(!home.work_dir().join("first.txt").exists());
+        assert!(!home.work_dir().join("second.txt").exists());
+    }
+
+    #[test]
+    fn leaving_runs_nothing() {
+        for keys in ["\x1b", "\x03"] {
+            let (home, _provider, mut pty) = start(&["touch made.txt"]);
+            pty.wait("describe").send(keys);
+            pty.exit_code();
+            assert!(!home.work_dir().join("made.txt").exists());
+        }
+    }
+
+    #[test]
+    fn without_a_terminal_the_command_is_printed() {
+        let home = Home::new();
+        let provider = Provider::new(vec![chat_text("```\nls -l\n```")]);
+        home.provider(&provider.url(), "");
+        assert_eq!(home.coyote(&["-e", "list files"]).ok().stdout, "ls -l\n");
+    }
+}

@@ -142,3 +142,25 @@ fn with_a_model_the_tour_ends_with_a_turn_on_the_demo_server() {
     let body = provider.asked()[0].body.to_string();
     assert!(body.contains("mcp_read_demo"), "{body}");
 }
+
+#[cfg(unix)]
+#[test]
+fn on_a_terminal_it_is_the_repl_in_dry_run_without_a_provider() {
+    use crate::support::pty::Pty;
+    let home = Home::new();
+    let mut pty = Pty::spawn(&home, &["demo"], &[]);
+    pty.wait("requests are shown instead of sent").wait("> ");
+    pty.send(".mcp list\r").wait("running");
+    pty.send("hello there\r");
+    crate::support::eventually("the request is shown", || {
+        String::from_utf8_lossy(&pty.raw())
+            .contains("mcp_read_demo")
+            .then_some(())
+    });
+    pty.wait_for("the prompt is back", |screen| {
+        screen.trim_end().ends_with('>')
+    });
+    pty.send("\x04");
+    assert_eq!(pty.exit_code(), 0);
+    assert_eq!(std::fs::read_dir(home.config_dir()).unwrap().count(), 0);
+}

@@ -318,3 +318,85 @@ fn a_workspace_file_is_not_trusted_without_a_terminal() {
         .ok();
     assert!(!quiet.stderr.contains(".mcp.json"), "{}", quiet.stderr);
 }
+
+/// The question about a directory's server file (`M-11`).
+#[cfg(unix)]
+mod trust {
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use crate::support::home::Home;
+    use crate::support::pty::Pty;
+
+    /// A home whose working directory has a file with one server: the demo's, that leaves a trace when it starts.
+    fn workspace() -> (Home, PathBuf) {
+        let home = Home::new();
+        let witness = home.path().join("started");
+        let script = format!(
+            "touch '{}'; exec '{}' demo-server",
+            witness.display(),
+            env!("CARGO_BIN_EXE_coyote")
+        );
+        let file =
+            json!({ "mcpServers": { "local": { "command": "/bin/sh", "args": ["-c", script] } } });
+        home.work_file(".mcp.json", &file.to_string());
+        (home, witness)
+    }
+
+    #[test]
+    fn the_command_is_shown_and_the_answer_is_kept_for_this_content() {
+        let (home, witness) = workspace();
+        let mut pty = Pty::spawn(&home, &["mcp", "tools"], &[]);
+        pty.wait("Allow?");
+        let shown: String = pty.screen().split_whitespace().collect();
+        assert!(
+            shown.contains("demo-server"),
+            "the command is not shown whole: {shown}"
+        );
+        assert!(!witness.exists());
+        pty.send("y\r").wait("word_count");
+        assert_eq!(pty.exit_code(), 0);
+        assert!(witness.exists());
+        // Now it is known, also where nobody can be asked.
+        assert!(
+            home.coyote(&["mcp", "tools"])
+                .ok()
+                .stdout
+                .contains("word_count")
+        );
+        // Another content is another question.
+        home.work_file(
+            ".mcp.json",
+            r#"{"mcpServers":{"other":{"command":"/nowhere"}}}"#,
+        );
+        let output = home.coyote(&["mcp", "servers", "--json"]).any_stderr().ok();
+        assert!(output.stderr.contains(".mcp.json"), "{}", output.stderr);
+        assert_eq!(output.stdout, "[]\n");
+    }
+
+    #[test]
+    fn no_is_kept_too_and_starts_nothing() {
+        let (home, witness) = workspace();
+        let mut pty = Pty::spawn(&home, &["mcp", "tools"], &[]);
+        pty.wait("Allow?").send("n\r");
+        assert_eq!(pty.exit_code(), 0);
+        let output = home.coyote(&["mcp", "servers", "--json"]).ok();
+        assert_eq!(output.stdout, "[]\n");
+        assert!(!witness.exists());
+    }
+
+    #[test]
+    fn what_only_looks_asks_nothing() {
+        let (home, witness) = workspace();
+        for args in [
+            &["--info"][..],
+            &["--list-mcp-servers"],
+            &["mcp", "servers", "--offline"],
+        ] {
+            let mut pty = Pty::spawn(&home, args, &[]);
+            assert_eq!(pty.exit_code(), 0, "{args:?}: {}", pty.screen());
+        }
+        assert!(!witness.exists());
+    }
+}
