@@ -379,6 +379,150 @@ async fn every_list_and_info_answers() {
 }
 
 #[tokio::test]
+async fn a_server_that_fails_in_the_background_is_said_once() {
+    let bench = Bench::with_servers("", SERVERS);
+    handlers::start_selected(&bench.repl);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
+    while bench.lines.lock().is_empty() {
+        assert!(std::time::Instant::now() < deadline);
+        tokio::task::yield_now().await;
+    }
+    let said = bench.said();
+    assert!(said.contains("`broken` is not available"), "{said}");
+    assert!(!said.contains("`off`"), "{said}");
+    assert_eq!(bench.repl.reported.lock().len(), 1);
+}
+
+/// A provider that gives these answers in turn, over real HTTP; `None` is a failure. Keeps what it was asked.
+fn provider(answers: Vec<Option<&'static str>>) -> (String, Arc<Mutex<Vec<String>>>) {
+    use std::io::{BufRead as _, Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let kept = asked.clone();
+    std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                reader.read_line(&mut line).unwrap();
+                let line = line.trim().to_lowercase();
+                if let Some(value) = line.strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.is_empty() {
+                    break;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            kept.lock().push(String::from_utf8(body).unwrap());
+            let (status, body) = match answer {
+                Some(text) => {
+                    let event =
+                        serde_json::json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+                    let end = serde_json::json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+                    (
+                        "200 OK",
+                        format!("data: {event}\n\ndata: {end}\n\ndata: [DONE]\n\n"),
+                    )
+                }
+                None => (
+                    "400 Bad Request",
+                    r#"{"error": {"message": "no such thing"}}"#.to_owned(),
+                ),
+            };
+            let kind = if answer.is_some() {
+                "text/event-stream"
+            } else {
+                "application/json"
+            };
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    (format!("http://127.0.0.1:{port}/v1"), asked)
+}
+
+fn asking(answers: Vec<Option<&'static str>>) -> (Bench, Arc<Mutex<Vec<String>>>) {
+    let (url, asked) = provider(answers);
+    let config = format!(
+        "model: t:m\nclients: [{{type: openai-compatible, name: t, api_base: '{url}', models: [{{name: m}}]}}]\n"
+    );
+    (Bench::new(&config), asked)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_error_leaves_the_session_as_it_was() {
+    let (mut bench, _) = asking(vec![Some("one"), None, None, Some("two")]);
+    bench.does(".session work").await;
+    bench.does("first").await;
+    let error = bench.refuses("second").await;
+    assert!(format!("{error:?}").contains("no such thing"), "{error:?}");
+    assert_eq!(bench.repl.ctx.read().messages().len(), 2);
+    bench.refuses(".regenerate").await;
+    assert_eq!(bench.repl.ctx.read().last_answer(), Some("one"));
+    bench.does(".regenerate").await;
+    assert_eq!(bench.repl.ctx.read().last_answer(), Some("two"));
+    assert_eq!(bench.repl.ctx.read().messages().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_summary_takes_the_place_of_the_messages() {
+    let (mut bench, asked) = asking(vec![Some("one"), None, Some("in short"), Some("more")]);
+    bench.does(".session work").await;
+    bench.does("a long story").await;
+    bench.refuses(".compress").await;
+    assert_eq!(bench.repl.ctx.read().last_answer(), Some("one"));
+    bench.does(".compress").await;
+    assert_eq!(bench.repl.ctx.read().messages().len(), 2);
+    assert_eq!(bench.repl.ctx.read().last_answer(), Some("in short"));
+    bench.does("go on").await;
+    let last = asked.lock().last().cloned().unwrap();
+    assert!(
+        last.contains("in short") && !last.contains("a long story"),
+        "{last}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_role_for_one_question_is_left_again() {
+    let (mut bench, asked) = asking(vec![Some("one"), None]);
+    bench.does(".temp-role You are a poet.").await;
+    bench.does(".role shell what's here?").await;
+    assert_eq!(
+        bench.repl.ctx.read().system().as_deref(),
+        Some("You are a poet.")
+    );
+    let first = asked.lock().first().cloned().unwrap();
+    assert!(
+        first.contains("what's here?") && !first.contains("poet"),
+        "{first}"
+    );
+    bench.refuses(".role shell again").await;
+    assert_eq!(
+        bench.repl.ctx.read().system().as_deref(),
+        Some("You are a poet.")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_between_markers_is_asked_and_does_nothing_else() {
+    let (mut bench, asked) = asking(vec![Some("one"), Some("two")]);
+    bench.does(":::\n!touch pwned\n:::").await;
+    bench.does("::: .exit :::").await;
+    assert!(!bench.dir.path().join("pwned").exists());
+    let asked = asked.lock();
+    assert!(asked[0].contains("!touch pwned"), "{}", asked[0]);
+    assert!(asked[1].contains(".exit"), "{}", asked[1]);
+}
+
+#[tokio::test]
 async fn a_prelude_is_a_role_a_session_or_a_line() {
     let mut bench = Bench::new("");
     bench.repl.prelude("role:shell").await;

@@ -20,31 +20,27 @@ pub(in crate::repl) fn start_selected(repl: &Repl) {
     let servers = repl.ctx.read().selection().servers;
     let registry = repl.ctx.read().registry().clone();
     registry.start(&servers);
-    watch(repl, &servers);
+    watch(repl, servers);
 }
 
-/// Says, once each, which of `servers` could not be started, whenever that is known.
-fn watch(repl: &Repl, servers: &[ServerName]) {
+/// Says, once each, which of `servers` could not be started, as soon as that is known.
+fn watch(repl: &Repl, servers: Vec<ServerName>) {
     let registry = repl.ctx.read().registry().clone();
-    let pending = registry.still_connecting(servers);
-    if pending.is_empty() {
-        return;
-    }
-    let (ui, ended) = (repl.ui.clone(), repl.signals.ended().clone());
-    let reported = repl.reported.clone();
-    tokio::spawn(async move {
-        registry.wait_ready(&pending, START_LIMIT, &ended).await;
-        if ended.is_cancelled() {
-            return;
-        }
-        for status in pending.iter().filter_map(|name| registry.status(name)) {
-            if let Some(line) = failure(&status)
+    for name in servers {
+        let (registry, reported) = (registry.clone(), repl.reported.clone());
+        let (ui, ended) = (repl.ui.clone(), repl.signals.ended().clone());
+        tokio::spawn(async move {
+            registry
+                .wait_ready(std::slice::from_ref(&name), START_LIMIT, &ended)
+                .await;
+            let failed = registry.status(&name).and_then(|status| failure(&status));
+            if let Some(line) = failed.filter(|_| !ended.is_cancelled())
                 && reported.lock().insert(line.clone())
             {
                 ui.warn(&line);
             }
-        }
-    });
+        });
+    }
 }
 
 /// What to say about a server that does not run and should.
