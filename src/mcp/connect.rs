@@ -435,7 +435,14 @@ impl ConnectedServer {
                 return Err(error);
             }
         };
-        self.state.write().connection = Arc::clone(&connection);
+        {
+            let mut state = self.state.write();
+            // Whoever closes looks at the connection after saying so: here it is either seen or said.
+            if self.closing.is_cancelled() {
+                return Err(self.down(operation, "it was stopped"));
+            }
+            state.connection = Arc::clone(&connection);
+        }
         self.unsupported.lock().clear();
         self.changes.bump(&ListKind::ALL);
         Ok(connection)

@@ -212,6 +212,34 @@ async fn discovery_is_tried_when_initialize_is_unknown() {
     }
 }
 
+/// Revisions without a handshake announce changes only to those who ask.
+#[tokio::test]
+async fn discovered_servers_are_asked_to_announce_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let spec = with_env(
+        fake("fake", "init-unknown"),
+        "FAKE_LOG",
+        log.to_str().unwrap(),
+    );
+    let server = connect_to(&spec).await.unwrap();
+    let asked = || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let line = text
+            .lines()
+            .find(|line| line.contains("subscriptions/listen"))?;
+        serde_json::from_str::<Value>(line).ok()
+    };
+    eventually("it is asked", || asked().is_some()).await;
+    assert_eq!(
+        asked().unwrap()["params"]["notifications"],
+        json!({ "toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true })
+    );
+    let before = server.generation(ListKind::Prompts);
+    call(&server, "change", json!({})).await.unwrap();
+    assert_eq!(server.generation(ListKind::Prompts), before + 1);
+}
+
 /// `M-19`, case 1.
 #[tokio::test]
 async fn every_page_of_every_kind_is_followed() {

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use rmcp::model::{ClientRequest, CustomRequest, ProtocolVersion, ServerResult};
 use rmcp::service::{
-    ClientCacheConfig, ClientLifecycleMode, ClientServiceExt as _, PeerRequestOptions,
+    ClientCacheConfig, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions,
     RequestHandle, RoleClient, RunningService, ServiceError,
 };
 use rmcp::transport::Transport;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout_at};
@@ -187,6 +187,9 @@ impl Connection {
             && !ProtocolVersion::KNOWN_VERSIONS.contains(revision)
         {
             return Err(unknown_revision(revision.as_str()));
+        }
+        if let Some(wanted) = changes_to_hear_of(revision.as_ref(), &link) {
+            tokio::spawn(hear_of_changes(service.peer().clone(), wanted));
         }
         Ok(Self {
             server: server.clone(),
@@ -438,6 +441,41 @@ impl Drop for Waiting {
                 .cancel(Some("nobody waits for the answer any more".into()))
                 .await;
         });
+    }
+}
+
+/// Revisions without a handshake announce changed lists only to those who ask; what there is to ask for.
+fn changes_to_hear_of(revision: Option<&ProtocolVersion>, link: &Link) -> Option<Value> {
+    if revision.is_none_or(ProtocolVersion::has_initialize) {
+        return None;
+    }
+    let capabilities = &link.handshake()?.capabilities;
+    let announced = ["tools", "resources", "prompts"]
+        .into_iter()
+        .filter(|kind| {
+            let changes = capabilities.get(*kind).and_then(|it| it.get("listChanged"));
+            changes == Some(&Value::Bool(true))
+        })
+        .map(|kind| (format!("{kind}ListChanged"), Value::Bool(true)));
+    let wanted: Map<String, Value> = announced.collect();
+    (!wanted.is_empty()).then(|| json!({ "notifications": wanted }))
+}
+
+/// Asks to hear of changed lists. The request stays open; what comes of it arrives as notifications.
+async fn hear_of_changes(peer: Peer<RoleClient>, wanted: Value) {
+    let request = CustomRequest::new("subscriptions/listen", Some(wanted));
+    let listening = peer
+        .send_request_with_option(
+            ClientRequest::CustomRequest(request),
+            PeerRequestOptions::no_options(),
+        )
+        .await;
+    if let Ok(listening) = listening {
+        let ended = listening.rx.await;
+        tracing::debug!(
+            ok = matches!(ended, Ok(Ok(_))),
+            "no longer hears of changes"
+        );
     }
 }
 

@@ -14,14 +14,16 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
+#[cfg(unix)]
+use tokio::time::{Instant, sleep};
 
 use super::{ServerName, ServerSpec, TransportSpec};
 use crate::utils::{AbortToken, text};
 
 /// How long each step of closing may take before the next one.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long helpers of a server that is gone may take to leave by themselves.
+/// How long what is left of a server that is gone may take: helpers to leave by themselves, stderr to be read.
 const HELPERS_GRACE: Duration = Duration::from_millis(100);
 /// How long output that a dead server left in its pipe is read (`M-16`).
 pub(crate) const DRAIN: Duration = Duration::from_millis(200);
@@ -57,6 +59,8 @@ pub(crate) struct ServerProcess {
     closing: AbortToken,
     exit: Exit,
     stderr: StderrTail,
+    /// Cancelled when nothing more can come on stderr.
+    silent: AbortToken,
 }
 
 /// The two ends of the protocol.
@@ -82,7 +86,13 @@ impl ServerProcess {
             return Err("its pipes could not be opened".into());
         };
         let tail = StderrTail::default();
-        tokio::spawn(drain_stderr(stderr, spec.name.clone(), tail.clone()));
+        let silent = AbortToken::new();
+        let guard = silent.clone().drop_guard();
+        let draining = drain_stderr(stderr, spec.name.clone(), tail.clone());
+        tokio::spawn(async move {
+            draining.await;
+            drop(guard);
+        });
         let closing = AbortToken::new();
         let (report, exit) = watch::channel(None);
         tokio::spawn(supervise(child, group, closing.clone(), report));
@@ -90,6 +100,7 @@ impl ServerProcess {
             closing,
             exit,
             stderr: tail,
+            silent,
         };
         Ok((process, Pipes { stdin, stdout }))
     }
@@ -115,6 +126,8 @@ impl ServerProcess {
         let mut exit = self.exit.clone();
         // The supervisor drops its end when everything is over, which ends this wait as an error.
         while exit.changed().await.is_ok() {}
+        // Its last words may still be on their way.
+        let _ = timeout(HELPERS_GRACE, self.silent.cancelled()).await;
     }
 }
 

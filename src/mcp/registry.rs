@@ -168,6 +168,10 @@ impl McpRegistry {
     /// Starts those of `names` that were never started, in the background and at once. Must be called on the runtime.
     /// One that failed, or that the person stopped, is started again only by [`Self::restart`].
     pub fn start(self: &Arc<Self>, names: &[ServerName]) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            tracing::error!("servers can only be started on the runtime");
+            return;
+        };
         for name in names {
             let Some(spec) = self.spec(name).filter(|spec| !spec.disabled) else {
                 continue;
@@ -188,7 +192,7 @@ impl McpRegistry {
             self.wake();
             let registry = Arc::clone(self);
             let spec = spec.clone();
-            tokio::spawn(async move {
+            runtime.spawn(async move {
                 let acquired = registry.factory.acquire(&spec, &abort).await;
                 registry.started(&spec.name, acquired, &abort);
             });

@@ -70,10 +70,14 @@ fn noise_is_told_from_messages() {
     assert_eq!(messages(deep.as_bytes()), None);
 }
 
-/// A server that reads one request after the other and answers each with what the script has next.
-fn scripted(answers: Vec<Vec<u8>>) -> std::sync::Arc<ConnectedServer> {
+type Pipes = (
+    tokio::io::ReadHalf<tokio::io::DuplexStream>,
+    tokio::io::WriteHalf<tokio::io::DuplexStream>,
+);
+
+/// The pipes to a server that answers whatever comes with what the script has next, then hangs up.
+fn pipes(answers: Vec<Vec<u8>>) -> Pipes {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
-    let (input, output) = tokio::io::split(ours);
     let (mut reads, mut writes) = tokio::io::split(theirs);
     tokio::spawn(async move {
         let mut buffer = vec![0; 64 * 1024];
@@ -87,6 +91,11 @@ fn scripted(answers: Vec<Vec<u8>>) -> std::sync::Arc<ConnectedServer> {
             }
         }
     });
+    tokio::io::split(ours)
+}
+
+fn scripted(answers: Vec<Vec<u8>>) -> std::sync::Arc<ConnectedServer> {
+    let (input, output) = pipes(answers);
     let mut spec = fake("scripted", "full");
     spec.timeout = Some(PATIENCE);
     ConnectedServer::without_handshake(&spec, input, output)
@@ -183,6 +192,27 @@ proptest! {
             let listed = server.list(ListKind::Tools, &context()).await;
             drop(listed);
         });
+    }
+
+    /// `M-20`: whatever the handshake says, it is accepted or refused with a reason.
+    #[test]
+    fn any_handshake_connects_or_fails(result in any_json(), revision in "(2025-11-25|2026-07-28|x)", fields in any_json()) {
+        let mut result = result;
+        if let (Value::Object(result), Value::Object(fields)) = (&mut result, fields) {
+            result.extend(fields);
+            result.insert("protocolVersion".into(), json!(revision));
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let answer = json!({ "id": 0, "result": result }).to_string() + "\n";
+            let (input, output) = pipes(vec![answer.into_bytes()]);
+            let spec = fake("scripted", "full");
+            if let Ok(server) = ConnectedServer::over_streams(&spec, input, output).await {
+                prop_assert_ne!(server.protocol_version(), Some("x".to_owned()));
+                let _ = server.capabilities();
+            }
+            Ok(())
+        })?;
     }
 
     #[test]
