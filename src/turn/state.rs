@@ -23,6 +23,10 @@ pub const MAX_ROUNDS: u32 = 50;
 /// Most calls of one answer that are executed; more is a model running wild.
 const MAX_CALLS: usize = 128;
 
+/// Most bytes of one answer's text, and most calls that are even kept: beyond, the stream is endless.
+const MAX_TEXT: usize = 32 * 1024 * 1024;
+const MAX_CALLS_KEPT: usize = 1_024;
+
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Signal {
@@ -180,6 +184,12 @@ impl Turn {
             return Vec::new();
         };
         match event {
+            Event::Text(more) if text.len().saturating_add(more.len()) > MAX_TEXT => {
+                self.endless("its text is over 32 MiB")
+            }
+            Event::ToolCall(_) if calls.len() >= MAX_CALLS_KEPT => {
+                self.endless("it calls more than 1024 functions")
+            }
             Event::Text(more) => {
                 text.push_str(&more);
                 vec![Effect::Show(Notice::Text(more))]
@@ -317,6 +327,14 @@ impl Turn {
             self.messages
                 .push(Message::Assistant { text, calls, state });
         }
+    }
+
+    fn endless(&mut self, why: &str) -> Vec<Effect> {
+        let warning = format!("the answer was stopped: {why}");
+        let mut effects = vec![Effect::CloseStream];
+        effects.extend(self.leave_stream(Ending::Truncated));
+        effects.insert(1, Effect::Show(Notice::Warning(warning)));
+        effects
     }
 
     fn stream_ended(&mut self) -> Vec<Effect> {

@@ -345,6 +345,29 @@ fn a_flood_of_calls_is_bounded_and_still_answered() {
     assert!(answers[999].contains("fewer at a time"));
 }
 
+#[test]
+fn an_endless_answer_is_stopped_and_its_text_kept() {
+    let mut turn = Turn::new(5);
+    turn.step(Signal::Start);
+    let chunk = "🦊".repeat(1 << 18);
+    let effects = (0..100)
+        .map(|_| turn.step(text(&chunk)))
+        .find(|effects| ending(effects).is_some())
+        .expect("it ends");
+    assert_eq!(effects[0], Effect::CloseStream);
+    assert_eq!(ending(&effects), Some(Ending::Truncated));
+    assert!(turn.answer().len() > 1 << 20 && turn.answer().len() <= MAX_TEXT);
+
+    let mut turn = Turn::new(5);
+    turn.step(Signal::Start);
+    let effects = (0..5_000)
+        .map(|at| turn.step(called(&at.to_string())))
+        .find(|effects| ending(effects).is_some())
+        .expect("it ends");
+    assert_eq!(effects[0], Effect::CloseStream);
+    assert!(turn.messages().is_empty());
+}
+
 fn any_signal() -> impl Strategy<Value = Signal> {
     let stop = prop_oneof![
         3 => Just(StopReason::ToolCalls),

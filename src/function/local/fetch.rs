@@ -43,6 +43,7 @@ pub(super) async fn fetch(env: &DispatchEnv, args: &Args<'_>) -> Result<String, 
     let url = args.required_word("url")?.trim();
     let offset = args.unsigned("offset")?.unwrap_or(0);
     let max = bounds::page(args.unsigned("max_bytes")?, bounds::room(&env.limits));
+    let _place = super::place(env).await?;
     let work = tokio::time::timeout(TIMEOUT, download(url));
     let page = match unless_aborted(&env.abort, work).await? {
         Ok(page) => page?,

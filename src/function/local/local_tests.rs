@@ -510,3 +510,14 @@ fn paths_resolve_from_the_working_directory_and_home() {
     assert_eq!(resolve(cwd, "~user"), Path::new("/work/dir/~user"));
     assert_eq!(resolve(cwd, "../x"), Path::new("/work/dir/../x"));
 }
+
+#[tokio::test]
+async fn many_calls_at_once_all_get_their_answer() {
+    let mut bench = Bench::new();
+    bench.write("f", "x");
+    let calls: Vec<_> = (0..100)
+        .map(|at| ("fs_cat", json!({"path": "f", "max_bytes": at + 4})))
+        .collect();
+    let outputs = bench.batch(&calls).await;
+    assert!(outputs.iter().all(|output| output.to_text() == "x"));
+}

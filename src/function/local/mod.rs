@@ -17,6 +17,7 @@ mod write;
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Value, json};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::args::Args;
 use super::env::DispatchEnv;
@@ -24,6 +25,7 @@ use super::error::FunctionError;
 use super::permission::{self, Approval};
 use crate::chat::{Arguments, FunctionDeclaration};
 use crate::utils::AbortToken;
+use crate::utils::abort::unless_aborted;
 
 /// A tool that is built in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,14 +167,31 @@ async fn approve(
     permission::obtain(env, Approval::Local(tool.name()), title, details).await
 }
 
+/// How many calls of one answer work on files, or fetch, at the same time; each may hold tens of megabytes.
+const AT_ONCE: usize = 4;
+static PLACES: Semaphore = Semaphore::const_new(AT_ONCE);
+
+/// A place among those that work; waits for one.
+async fn place(env: &DispatchEnv) -> Result<SemaphorePermit<'static>, FunctionError> {
+    unless_aborted(&env.abort, PLACES.acquire())
+        .await?
+        .map_err(|_| FunctionError::Cancelled)
+}
+
 /// Runs file work off the async threads. It is told to stop when the call is cancelled or dropped.
 async fn blocking<T: Send + 'static>(
     env: &DispatchEnv,
     work: impl FnOnce(&AbortToken) -> Result<T, FunctionError> + Send + 'static,
 ) -> Result<T, FunctionError> {
+    let place = place(env).await?;
     let stop = env.abort.child_token();
     let _stops_when_dropped = stop.clone().drop_guard();
-    match tokio::task::spawn_blocking(move || work(&stop)).await {
+    let work = move || {
+        let result = work(&stop);
+        drop(place); // kept until the work has really ended, also when nobody waits for it any more
+        result
+    };
+    match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(_) => Err(FunctionError::failed("the tool ended unexpectedly")),
     }

@@ -10,7 +10,7 @@ use crate::function::args::Args;
 use crate::function::env::DispatchEnv;
 use crate::function::error::FunctionError;
 use crate::function::permission::detail_lines;
-use crate::utils::text;
+use crate::utils::{AbortToken, text};
 
 /// Larger files are not patched, in bytes.
 const FILE_MAX: u64 = 16 * 1024 * 1024;
@@ -55,9 +55,9 @@ pub(super) async fn patch(env: &DispatchEnv, args: &Args<'_>) -> Result<String, 
     let path = resolve(&env.cwd, args.required_word("path")?);
     let edits = edits(args.required_array("edits")?)?;
     let target = path.clone();
-    let (before, after, count, preview) = blocking(env, move |_| {
+    let (before, after, count, preview) = blocking(env, move |stop| {
         let before = load(&target)?;
-        let (after, count) = apply(&before, &edits, &target)?;
+        let (after, count) = apply(&before, &edits, &target, stop)?;
         Ok((before, after, count, preview(&edits)))
     })
     .await?;
@@ -135,10 +135,18 @@ fn load(path: &Path) -> Result<String, FunctionError> {
 }
 
 /// The text after all edits and how many places changed.
-fn apply(before: &str, edits: &[Edit], path: &Path) -> Result<(String, usize), FunctionError> {
+fn apply(
+    before: &str,
+    edits: &[Edit],
+    path: &Path,
+    stop: &AbortToken,
+) -> Result<(String, usize), FunctionError> {
     let mut text = before.to_owned();
     let mut places = 0_usize;
     for (at, edit) in edits.iter().enumerate() {
+        if stop.is_cancelled() {
+            return Err(FunctionError::Cancelled);
+        }
         let (search, replace) = with_line_ends_of(&text, edit);
         let count = text.matches(search.as_str()).count();
         match count {

@@ -13,7 +13,7 @@ fn edit(search: &str, replace: &str, all: bool) -> Edit {
 }
 
 fn applied(text: &str, edits: &[Edit]) -> Result<String, String> {
-    apply(text, edits, Path::new("f"))
+    apply(text, edits, Path::new("f"), &AbortToken::new())
         .map(|(text, _)| text)
         .map_err(|error| error.to_string())
 }
