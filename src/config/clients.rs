@@ -40,10 +40,18 @@ pub(super) struct RawClient {
 #[derive(Debug, Deserialize)]
 struct RawModel {
     name: String,
+    r#type: Option<String>,
     max_input_tokens: Option<u64>,
     max_output_tokens: Option<u64>,
     supports_vision: Option<bool>,
     supports_function_calling: Option<bool>,
+}
+
+impl RawModel {
+    /// Whether it is for conversations; files of older programs also list models that embed or rank.
+    fn converses(&self) -> bool {
+        self.r#type.as_deref().is_none_or(|kind| kind == "chat")
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -201,7 +209,13 @@ pub(super) fn resolve(
             "the name `{name}` contains a colon, which separates client and model"
         ))));
     }
-    let models: Vec<ModelFacts> = raw.models.unwrap_or_default().iter().map(facts).collect();
+    let models: Vec<ModelFacts> = raw
+        .models
+        .unwrap_or_default()
+        .iter()
+        .filter(|model| model.converses())
+        .map(facts)
+        .collect();
     let mut provider = ProviderConfig::new(name.clone(), kind);
     provider.api = api;
     provider.models.clone_from(&models);

@@ -100,3 +100,36 @@ fn patches_keep_the_order_of_the_file() {
     assert_eq!(models(0), ["gpt-.*", ".*"]);
     assert!(models(1).is_empty());
 }
+
+#[test]
+fn models_that_only_embed_are_no_models_to_ask() {
+    let text = "clients:\n- type: openai\n  models:\n  - {name: e, type: embedding}\n  - {name: c, type: chat}\n";
+    let app = load(text, &Env::default()).unwrap();
+    let names: Vec<&str> = app.clients[0]
+        .models
+        .iter()
+        .map(|model| model.name.as_str())
+        .collect();
+    assert_eq!(names, ["c"]);
+}
+
+#[test]
+fn every_variable_that_holds_a_secret_is_known() {
+    let text = "clients:\n- type: openai\n  name: my.work\n  api_key: ${A:-x}${B}\n  \
+                patch: {chat_completions: {m: {headers: {X: 'Bearer ${C}'}}}}\n";
+    let app = load(text, &Env::default()).unwrap();
+    let all = app.key_variables();
+    for name in [
+        "A",
+        "B",
+        "C",
+        "MY_WORK_API_KEY",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+    ] {
+        assert!(
+            all.iter().any(|variable| variable == name),
+            "{name}: {all:?}"
+        );
+    }
+}

@@ -13,6 +13,8 @@ pub(super) const MAX_TEXT: usize = 16 * 1024 * 1024;
 pub(super) const MAX_IMAGE: usize = 20 * 1024 * 1024;
 /// Most files that patterns may find.
 pub(super) const MAX_FILES: usize = 1_000;
+/// Most files and directories that are looked at for one pattern.
+const MAX_SEEN: usize = 200_000;
 
 /// One question: text and what goes with it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -102,7 +104,10 @@ impl Input {
         Fut: Future<Output = Result<Vec<u8>>>,
     {
         let mut input = Self::from_str(text);
-        for source in sources(files, cwd)? {
+        let (files, cwd) = (files.to_vec(), cwd.to_path_buf());
+        // A walk over a large tree must not keep the runtime from anything else.
+        let found = tokio::task::spawn_blocking(move || sources(&files, &cwd));
+        for source in found.await.map_err(Error::internal)?? {
             match source {
                 Source::File(path) => {
                     let bytes = read(&path).await?;
@@ -229,7 +234,7 @@ pub fn sources(arguments: &[String], cwd: &Path) -> Result<Vec<Source>> {
                     Path::new(argument).join("**").display()
                 )),
             );
-        } else if argument.contains(['*', '?', '[', '{']) {
+        } else if argument.contains(WILDCARDS) {
             found.extend(matching(argument, cwd)?.into_iter().map(Source::File));
         } else if path.exists() {
             found.push(Source::File(path)); // a pipe or a device: reading it is what was asked for
@@ -240,37 +245,42 @@ pub fn sources(arguments: &[String], cwd: &Path) -> Result<Vec<Source>> {
     Ok(found)
 }
 
+const WILDCARDS: [char; 4] = ['*', '?', '[', '{'];
+
 fn matching(pattern: &str, cwd: &Path) -> Result<Vec<PathBuf>> {
-    let absolute = cwd.join(pattern);
-    // The directory before the first component with a wildcard is where the walk begins.
-    let root: PathBuf = absolute
-        .components()
-        .take_while(|part| {
-            !part
-                .as_os_str()
-                .to_string_lossy()
-                .contains(['*', '?', '[', '{'])
-        })
+    // The components before the first with a wildcard are a directory, whatever it is called; the walk begins there.
+    let parts: Vec<_> = Path::new(pattern).components().collect();
+    let is_literal =
+        |part: &&std::path::Component<'_>| !part.as_os_str().to_string_lossy().contains(WILDCARDS);
+    let literal = parts.iter().take_while(is_literal).count();
+    let (before, after) = parts.split_at(literal);
+    let root = cwd.join(before.iter().collect::<PathBuf>());
+    let wild: Vec<_> = after
+        .iter()
+        .map(|part| part.as_os_str().to_string_lossy())
         .collect();
-    let text = absolute.to_string_lossy().into_owned();
-    let glob = globset::GlobBuilder::new(&text)
+    let glob = globset::GlobBuilder::new(&wild.join("/"))
         .literal_separator(true)
         .build()
         .map_err(|error| Error::user(format!("`{pattern}` is not a pattern: {}", error.kind())))?
         .compile_matcher();
     let mut found = Vec::new();
-    let walk = ignore::WalkBuilder::new(root)
+    let walk = ignore::WalkBuilder::new(&root)
         .hidden(false)
         .require_git(false)
         .build();
-    for entry in walk.flatten() {
-        if entry.file_type().is_some_and(|kind| kind.is_file()) && glob.is_match(entry.path()) {
+    for (seen, entry) in walk.flatten().enumerate() {
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+        let below = entry.path().strip_prefix(&root).unwrap_or(entry.path());
+        if is_file && glob.is_match(below) {
             found.push(entry.into_path());
         }
-        if found.len() > MAX_FILES {
-            return Err(Error::user(format!(
-                "`{pattern}` finds more than {MAX_FILES} files"
-            )));
+        if found.len() > MAX_FILES || seen > MAX_SEEN {
+            return Err(
+                Error::user(format!("`{pattern}` means too many files")).hint(format!(
+                    "a pattern may find {MAX_FILES} files among {MAX_SEEN}"
+                )),
+            );
         }
     }
     if found.is_empty() {

@@ -140,6 +140,22 @@ async fn a_file_named_like_a_pattern_is_that_file() {
 }
 
 #[tokio::test]
+async fn a_pattern_works_in_a_directory_that_looks_like_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let odd = dir.path().join("[x]{y}*");
+    std::fs::create_dir_all(odd.join("unter")).unwrap();
+    std::fs::write(odd.join("unter/a.txt"), "gefunden").unwrap();
+    std::fs::write(odd.join("unter/b.md"), "nicht").unwrap();
+    let input = load("", &["unter/../**/*.txt"], &odd).await.unwrap();
+    assert!(said(&input).ends_with("gefunden"));
+    let absolute = dir.path().join("*/unter/?.txt");
+    let input = load("", &[absolute.to_str().unwrap()], Path::new("/"))
+        .await
+        .unwrap();
+    assert!(said(&input).ends_with("gefunden"));
+}
+
+#[tokio::test]
 async fn text_in_utf16_is_text() {
     let dir = directory();
     let input = load("", &["wide.txt"], dir.path()).await.unwrap();

@@ -237,7 +237,13 @@ impl RequestContext {
     fn put_role(&mut self, role: Role) {
         let role = role.interpolated(&self.variables());
         match self.session.as_mut() {
-            Some(session) => session.set_role(Some(role)),
+            Some(session) => {
+                // The session's model is the one it happened to begin with; a role that names one means it.
+                if role.settings.model.is_some() {
+                    session.settings.model = None;
+                }
+                session.set_role(Some(role));
+            }
             None => self.role = Some(role),
         }
     }

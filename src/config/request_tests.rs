@@ -358,6 +358,19 @@ fn a_session_keeps_the_model_it_began_with() {
     let mut other = home.context("model: local:mute");
     other.enter_session(Some("s")).unwrap();
     assert_eq!(other.model().unwrap().model, "eyes");
+    home.write("roles/r.md", "---\nmodel: other:only\n---\nx");
+    other.use_role("r").unwrap();
+    assert_eq!(
+        other.model().unwrap().model,
+        "only",
+        "a role that names a model means it"
+    );
+    other.set_model("local:smol").unwrap();
+    assert_eq!(
+        other.model().unwrap().model,
+        "smol",
+        "and `.model` after it too"
+    );
 }
 
 #[test]

@@ -249,14 +249,21 @@ fn images_refer_to_files_and_urls_by_their_place() {
 
 #[test]
 fn a_large_session_loads() {
-    let messages: Vec<Message> = (0..28_000)
-        .flat_map(|i| {
-            [
-                Message::user(format!("frage {i}")),
-                Message::assistant("antwort"),
-            ]
-        })
-        .collect();
+    // More nodes than a hand-written file may have.
+    let mut result = ToolResult {
+        call: call("c", "f", &json!({})),
+        output: ToolOutput::ok(Value::Null),
+    };
+    result.output.value = Value::from(vec![1; 260_000]);
+    let messages = vec![
+        Message::user("x"),
+        Message::Assistant {
+            text: String::new(),
+            calls: vec![result.call.clone()],
+            state: None,
+        },
+        Message::Tool(vec![result]),
+    ];
     let text = write(&Stored {
         messages: messages.clone(),
         ..Stored::default()
