@@ -198,6 +198,26 @@ async fn nothing_is_kept_between_searches() {
 }
 
 #[tokio::test]
+async fn all_kinds_are_asked_for_before_one_has_answered() {
+    let bench = Bench::new("stall").await; // no list ever ends
+    let cx = context();
+    let listing = bench
+        .runtime
+        .catalog_items(&bench.name, &CatalogKind::ALL, &cx);
+    let all_asked = async {
+        let asked = || {
+            CatalogKind::ALL
+                .iter()
+                .all(|kind| bench.asked_for(kind.list().method()) > 0)
+        };
+        crate::mcp::test_support::eventually("a request for each kind", asked).await;
+        cx.abort.cancel();
+    };
+    let (result, ()) = tokio::join!(listing, all_asked);
+    assert_eq!(result, Err(McpError::Cancelled));
+}
+
+#[tokio::test]
 async fn one_name_and_several_kinds_are_several_items() {
     let bench = Bench::new("twins").await;
     let found = bench.search("status").await;
@@ -727,6 +747,16 @@ async fn the_first_read_learns_the_audience_and_later_ones_ask_once() {
         2,
         "a change is a reason to walk again"
     );
+}
+
+#[tokio::test]
+async fn reads_at_once_share_one_walk() {
+    let bench = Bench::new("full").await;
+    let (one, other) = tokio::join!(bench.read("doc://private"), bench.read("doc://private"));
+    assert_eq!(one.unwrap()["audience"], json!(["user"]));
+    assert_eq!(other.unwrap()["audience"], json!(["user"]));
+    assert_eq!(bench.asked_for("resources/list"), 1);
+    assert_eq!(bench.asked_for("resources/read"), 2);
 }
 
 #[tokio::test]
