@@ -33,8 +33,8 @@ use std::time::Duration;
 use clap::CommandFactory as _;
 
 use crate::mcp::spill::SpillDir;
-use crate::render::{RenderOptions, Ui};
-use crate::utils::{AbortToken, Error, Exit, Result, env};
+use crate::render::{RenderOptions, TerminalGuard, Ui};
+use crate::utils::{AbortToken, Error, Exit, Result};
 use boot::{Machine, Trusting};
 use plan::{Configured, Mcp, Plan, Setting};
 use supervise::{Started, supervise};
@@ -65,7 +65,6 @@ fn usage(error: &clap::Error) -> ExitCode {
 
 fn run(plan: &Plan) -> Exit {
     let options = RenderOptions {
-        no_color: env::is_set("NO_COLOR"),
         json: matches!(plan, Plan::Configured(_, setting) if setting.json),
         ..RenderOptions::detect()
     };
@@ -107,6 +106,7 @@ fn completions(shell: clap_complete::Shell, ui: &Ui) -> Result<Exit> {
 }
 
 fn on_runtime(plan: &Plan, ui: &Arc<Ui>, options: &RenderOptions) -> Result<Exit> {
+    let _terminal = TerminalGuard::new(Arc::clone(ui));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .enable_all()

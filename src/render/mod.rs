@@ -23,6 +23,6 @@ mod writer;
 pub use code::extract_code;
 pub use options::{RenderOptions, Theme, Wrap};
 pub use prompt::Prompter;
-pub use restore::restore_terminal;
+pub use restore::{TerminalGuard, restore_terminal};
 pub use screen::{LineSink, Stream};
 pub use ui::Ui;

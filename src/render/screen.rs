@@ -104,6 +104,13 @@ impl Screen {
         }
     }
 
+    /// Ends stdout's line where a person sees it.
+    pub(super) fn end_terminal_line(&mut self) {
+        if self.stdout.is_terminal {
+            self.end_stdout_line();
+        }
+    }
+
     /// Writes text to stderr that may go on.
     pub(super) fn write_open(&mut self, piece: &str) {
         if piece.is_empty() {

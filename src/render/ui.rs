@@ -195,13 +195,13 @@ impl Ui {
         self.shared.screen.lock().lines(line);
     }
 
-    /// Takes the spinner off and ends open lines: call it before the process ends by a signal.
+    /// Takes the spinner off and ends open lines of the terminal; a pipe keeps exactly what it got.
     pub fn finish(&self) {
+        let paint = self.notice_paint();
         let mut screen = self.shared.screen.lock();
-        let (paint, columns) = (self.notice_paint(), 0);
-        screen.spin(None, paint, columns);
+        screen.spin(None, paint, 0);
         screen.end_stderr_line();
-        screen.end_stdout_line();
+        screen.end_terminal_line();
     }
 
     /// Ends a line on stderr that somebody else left open (a prompt that was given up).

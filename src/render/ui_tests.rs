@@ -241,6 +241,24 @@ fn while_a_question_is_open_everything_waits_and_then_comes_in_order() {
 }
 
 #[test]
+fn the_end_of_the_program_changes_nothing_in_a_pipe() {
+    let tape = Tape::default();
+    let ui = tape.ui(RenderOptions::plain());
+    ui.out("exact");
+    drop(super::super::TerminalGuard::new(ui.clone()));
+    assert_eq!(tape.out(), "exact");
+    let tape = Tape::screen();
+    let ui = tape.ui(RenderOptions {
+        no_color: true,
+        ..terminal()
+    });
+    ui.out("half a line");
+    ui.notice(thinking());
+    ui.finish();
+    assert_eq!(tape.out(), "half a line\n");
+}
+
+#[test]
 fn lines_go_to_the_editor_while_it_owns_the_screen() {
     let tape = Tape::default();
     let ui = tape.ui(RenderOptions::plain());

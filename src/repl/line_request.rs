@@ -9,7 +9,7 @@ use super::editor::{EditorOptions, Keybindings, LineRequest};
 use super::files::Files;
 use super::table::State;
 use super::{Repl, external_editor, line_prompt};
-use crate::config::{self, AppConfig, Env, KeyKind, RequestContext, Setting};
+use crate::config::{self, AppConfig, KeyKind, RequestContext, Setting};
 use crate::mcp::{ServerState, ServerStatus};
 use crate::render::{Theme, Ui, Wrap};
 
@@ -24,13 +24,8 @@ pub(super) fn options(repl: &Repl) -> EditorOptions {
         },
         history_file: Some(ctx.paths().history_dir().join("history.txt")),
         external_editor: external_editor::resolve(app.editor.as_deref(), &ctx.env().lookup()),
-        color: color(ctx.env()),
+        color: repl.ui.is_colored(),
     }
-}
-
-/// `NO_COLOR` counts when it is not empty.
-fn color(env: &Env) -> bool {
-    env.get("NO_COLOR").is_none()
 }
 
 /// The next line: its prompt and what can be completed in it.
@@ -53,7 +48,7 @@ pub(super) fn build(repl: &Repl) -> LineRequest {
             ctx.cwd().to_owned(),
         )
     };
-    let color = color(&env);
+    let color = repl.ui.is_colored();
     let variable = |name: &str| variable(&snapshot, &settings, name);
     let left = templates.0.as_deref().unwrap_or(line_prompt::DEFAULT_LEFT);
     let right = templates.1.as_deref().unwrap_or(line_prompt::DEFAULT_RIGHT);
