@@ -421,7 +421,7 @@ async fn a_stream_that_breaks_off_is_resumed() {
 async fn a_silent_server_ends_in_the_timeout_and_is_told() {
     let (url, log) = serve(calls(|_| Reply::Silence)).await;
     let mut spec = spec(&url);
-    spec.timeout = Some(Duration::from_millis(200));
+    spec.timeout = Some(Duration::from_secs(1));
     let server = connect_to(&spec).await.unwrap();
     let error = call(&server, "t", json!({})).await.unwrap_err();
     assert!(matches!(error, McpError::Timeout { .. }), "{error:?}");
