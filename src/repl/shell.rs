@@ -61,7 +61,7 @@ mod tests {
     async fn the_end_ends_the_command() {
         let ended = AbortToken::new();
         ended.cancel();
-        assert_eq!(run(None, "sleep 600", &ended).await.unwrap(), None);
+        assert_eq!(run(None, "exec sleep 600", &ended).await.unwrap(), None);
     }
 
     #[tokio::test]
