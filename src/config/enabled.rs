@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::names::Choice;
 use super::request_context::{Layer, RequestContext};
+use super::role::LayerSettings;
 use super::settings::Setting;
 use super::tool_scope::{
     Known, KnownServer, LayerChoices, Selection, ToolScope, expand_all, select,
@@ -142,17 +143,16 @@ impl RequestContext {
             session.touch();
             return None;
         }
-        let Some(settings) = self.active_settings() else {
-            return Some(setting);
+        let set: Box<dyn FnOnce(&mut LayerSettings)> = match setting.clone() {
+            Setting::Temperature(value) => Box::new(move |layer| layer.temperature = value),
+            Setting::TopP(value) => Box::new(move |layer| layer.top_p = value),
+            Setting::EnabledTools(value) => Box::new(move |layer| layer.enabled_tools = value),
+            Setting::EnabledMcpServers(value) => {
+                Box::new(move |layer| layer.enabled_mcp_servers = value)
+            }
+            _ => return Some(setting),
         };
-        match setting {
-            Setting::Temperature(value) => settings.temperature = value,
-            Setting::TopP(value) => settings.top_p = value,
-            Setting::EnabledTools(value) => settings.enabled_tools = value,
-            Setting::EnabledMcpServers(value) => settings.enabled_mcp_servers = value,
-            other => return Some(other),
-        }
-        None
+        self.change_layer(set).map(|_| setting)
     }
 
     fn apply_global(&mut self, setting: Setting) {

@@ -86,9 +86,10 @@ impl RequestContext {
     /// There is no such model, with the nearest names.
     pub fn set_model(&mut self, text: &str) -> Result<ModelRef> {
         let model = self.find_model(text)?;
-        match self.active_settings() {
-            Some(settings) => settings.model = Some(model.to_string()),
-            None => self.app.model = Some(model.to_string()),
+        let name = Some(model.to_string());
+        let global = self.change_layer(|settings| settings.model.clone_from(&name));
+        if global.is_some() {
+            self.app.model.clone_from(&name);
         }
         Ok(model)
     }

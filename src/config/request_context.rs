@@ -177,15 +177,28 @@ impl RequestContext {
         [session, agent, role].into_iter().flatten()
     }
 
-    pub(super) fn active_settings(&mut self) -> Option<&mut LayerSettings> {
+    fn active_settings(&mut self) -> Option<&mut LayerSettings> {
         if let Some(session) = self.session.as_mut() {
-            session.touch();
             return Some(&mut session.settings);
         }
         if let Some(agent) = self.agent.as_mut() {
             return Some(&mut agent.settings);
         }
         self.role.as_mut().map(|role| &mut role.settings)
+    }
+
+    /// Changes the settings of the active layer, unless that is the global one: then the change comes back.
+    pub(super) fn change_layer<C: FnOnce(&mut LayerSettings)>(&mut self, change: C) -> Option<C> {
+        let Some(settings) = self.active_settings() else {
+            return Some(change);
+        };
+        let before = settings.clone();
+        change(settings);
+        let changed = *settings != before;
+        if let Some(session) = self.session.as_mut().filter(|_| changed) {
+            session.touch();
+        }
+        None
     }
 
     /// The role in force: the session's while there is one.
@@ -339,6 +352,10 @@ impl RequestContext {
         if !session.is_dirty()
             || (session.is_empty() && session.path().is_none_or(|path| !path.exists()))
         {
+            return SessionFate::Nothing;
+        }
+        // Trying something out leaves no trace.
+        if self.app.dry_run && !session.has_new_messages() {
             return SessionFate::Nothing;
         }
         match session.keeps(self.app.save_session) {

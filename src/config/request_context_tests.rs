@@ -275,6 +275,25 @@ fn what_becomes_of_a_session_follows_save_session() {
 }
 
 #[test]
+fn trying_something_out_leaves_the_file_alone() {
+    let home = samples();
+    let mut context = home.context("dry_run: true");
+    context.enter_session(Some("bugfix")).unwrap();
+    context.set_model("local:eyes").unwrap();
+    assert_eq!(context.session_fate(), SessionFate::Nothing);
+    talk(&mut context, "doch gesagt");
+    context.set_model("local:mute").unwrap();
+    context.apply(Setting::DryRun(Some(false)));
+    assert_eq!(context.session_fate(), SessionFate::Save);
+    // What is as it was is no change.
+    let mut context = home.context("");
+    context.enter_session(Some("bugfix")).unwrap();
+    context.set_model("local:eyes").unwrap();
+    context.apply(Setting::Temperature(Some(0.1)));
+    assert_eq!(context.session_fate(), SessionFate::Nothing);
+}
+
+#[test]
 fn a_kept_session_without_a_name_gets_one() {
     let home = Home::new();
     let mut context = home.context("save_session: true");

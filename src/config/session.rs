@@ -39,6 +39,8 @@ pub struct Session {
     pub(super) extra: Map<String, Value>,
     file: Option<FileState>,
     dirty: bool,
+    /// Whether what was said is part of what no file has.
+    new_messages: bool,
 }
 
 /// The file as we last saw it.
@@ -88,6 +90,7 @@ impl Session {
             extra: Map::new(),
             file: None,
             dirty: false,
+            new_messages: false,
         }
     }
 
@@ -191,6 +194,11 @@ impl Session {
         self.dirty
     }
 
+    /// Whether something was said, or taken back, that no file knows of.
+    pub fn has_new_messages(&self) -> bool {
+        self.new_messages
+    }
+
     /// Notes that a setting changed.
     pub(super) fn touch(&mut self) {
         self.dirty = true;
@@ -200,6 +208,7 @@ impl Session {
     pub fn set_messages(&mut self, messages: Vec<Message>) {
         self.messages = messages;
         self.dirty = true;
+        self.new_messages = true;
     }
 
     /// Takes everything since the last thing the person said; `None` when nothing was said.
@@ -209,6 +218,7 @@ impl Session {
             .iter()
             .rposition(|m| matches!(m, Message::User(_)))?;
         self.dirty = true;
+        self.new_messages = true;
         Some(self.messages.split_off(at))
     }
 
@@ -284,6 +294,7 @@ impl Session {
                 .context(format!("cannot write `{}`", file.path.display()))
         })?;
         self.dirty = false;
+        self.new_messages = false;
         Ok(saved)
     }
 
