@@ -9,7 +9,7 @@ use super::boot::{Machine, Trusting};
 use super::execute;
 use super::plan::{AnswerKind, Chat, RoleChoice, Setting, Streaming};
 use crate::chat::{Ask, Notice, NoticeSink};
-use crate::config::{self, Input, RequestContext, SessionFate};
+use crate::config::{self, Input, RequestContext, Saved, SessionFate};
 use crate::function::Approvals;
 use crate::mcp::ServerState;
 use crate::render::extract_code;
@@ -246,8 +246,12 @@ fn leave_session(machine: &Machine, context: &Context) -> Result<()> {
         SessionFate::Ask => named,
         SessionFate::Nothing | SessionFate::Drop => false,
     };
-    if keep {
-        context.save_session(None)?;
+    if keep && let Saved::Conflict { original, copy } = context.save_session(None)? {
+        machine.ui.warn(&format!(
+            "`{}` was changed by another coyote; this session is kept in `{}`",
+            original.display(),
+            copy.display()
+        ));
     }
     machine.warn(&context.take_warnings());
     Ok(())

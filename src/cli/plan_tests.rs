@@ -204,3 +204,28 @@ fn the_demo_takes_a_model_on_either_side() {
         Plan::DemoServer(Some(Spoil::Log))
     );
 }
+
+fn word() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let known = proptest::sample::select(vec![
+        "--", "-", "mcp", "demo", "-s", "-yS", "--json", "call", "read", "a:=1", "-mé", "--model=",
+    ]);
+    prop_oneof![known.prop_map(str::to_owned), ".{0,6}", "-{0,3}[a-zé]{0,3}",]
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_command_line_is_a_plan_or_a_usage_error(words in proptest::collection::vec(word(), 0..7)) {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if let Err(error) = planned(&words) {
+            proptest::prop_assert!(matches!(error.exit_code(), 0 | 2), "{}", error);
+        }
+    }
+
+    #[test]
+    fn whatever_follows_two_dashes_is_text(words in proptest::collection::vec(".{1,8}", 1..5)) {
+        let mut line = vec!["--"];
+        line.extend(words.iter().map(String::as_str));
+        proptest::prop_assert_eq!(chat(&line).0.text, Some(words.join(" ")));
+    }
+}
