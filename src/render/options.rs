@@ -4,7 +4,6 @@ use std::io::IsTerminal as _;
 use std::str::FromStr;
 
 use super::theme::Paint;
-use crate::utils::env;
 
 /// How [`super::Ui`] shows things.
 #[allow(
@@ -37,8 +36,11 @@ pub struct RenderOptions {
 
 impl RenderOptions {
     /// What the process's own streams are and `NO_COLOR`, `TERM` and `COLORTERM` say, with everything else at its
-    /// default.
-    pub fn detect() -> Self {
+    /// default. `env` looks a variable up.
+    pub fn detect(env: &dyn Fn(&str) -> Option<String>) -> Self {
+        let says = |name: &str, values: &[&str]| {
+            env(name).is_some_and(|value| values.contains(&value.as_str()))
+        };
         Self {
             highlight: true,
             wrap: Wrap::default(),
@@ -47,9 +49,8 @@ impl RenderOptions {
             stdout_is_terminal: std::io::stdout().is_terminal(),
             stderr_is_terminal: std::io::stderr().is_terminal(),
             width: None,
-            no_color: env::is_set("NO_COLOR") || env::var("TERM").as_deref() == Some("dumb"),
-            true_color: env::var("COLORTERM")
-                .is_some_and(|value| matches!(value.as_str(), "truecolor" | "24bit")),
+            no_color: env("NO_COLOR").is_some() || says("TERM", &["dumb"]),
+            true_color: says("COLORTERM", &["truecolor", "24bit"]),
             json: false,
         }
     }
@@ -128,5 +129,32 @@ impl FromStr for Theme {
             "light" => Ok(Self::Light),
             other => Err(format!("`{other}` is no theme: expected `dark` or `light`")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_decides_about_colour() {
+        let with = |name: &'static str, value: &'static str| {
+            RenderOptions::detect(&move |asked| (asked == name).then(|| value.to_owned()))
+        };
+        assert!(with("NO_COLOR", "1").no_color);
+        assert!(with("TERM", "dumb").no_color);
+        assert!(!with("TERM", "xterm").no_color);
+        assert!(with("COLORTERM", "truecolor").true_color);
+        assert!(!with("COLORTERM", "1").true_color);
+    }
+
+    #[test]
+    fn wrap_and_theme_are_words_of_the_configuration() {
+        assert_eq!("auto".parse(), Ok(Wrap::Auto));
+        assert_eq!("no".parse(), Ok(Wrap::No));
+        assert_eq!("100".parse(), Ok(Wrap::Columns(100)));
+        assert!("5".parse::<Wrap>().is_err());
+        assert_eq!("light".parse(), Ok(Theme::Light));
+        assert!("blue".parse::<Theme>().is_err());
     }
 }
