@@ -32,9 +32,10 @@ use std::time::Duration;
 
 use clap::CommandFactory as _;
 
+use crate::config::Env;
 use crate::mcp::spill::SpillDir;
 use crate::render::{RenderOptions, TerminalGuard, Ui};
-use crate::utils::{self, AbortToken, Error, Exit, Result};
+use crate::utils::{AbortToken, Error, Exit, Result};
 use boot::{Machine, Trusting};
 use plan::{Configured, Mcp, Plan, Setting};
 use supervise::{Started, supervise};
@@ -66,7 +67,7 @@ fn usage(error: &clap::Error) -> ExitCode {
 fn run(plan: &Plan) -> Exit {
     let options = RenderOptions {
         json: matches!(plan, Plan::Configured(_, setting) if setting.json),
-        ..RenderOptions::detect(&utils::env::var)
+        ..RenderOptions::detect(&Env::process().lookup())
     };
     let ui = Ui::new(options.clone());
     let done = match plan {
