@@ -1,1 +1,365 @@
-//! Real MCP servers and a real model; `tests/peers/install.sh` brings them.
+//! Real MCP servers and a real model. `tests/peers/run.sh` installs them, starts the model's server and runs these; a
+//! missing peer is a failure, never a skip.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::string_slice,
+    unreachable_pub,
+    missing_docs,
+    dead_code,
+    reason = "a failing test is the point of a panic; the support code is shared by many tests"
+)]
+
+mod support;
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use support::home::Home;
+use support::provider::{Provider, chat_calls, chat_text};
+
+/// Where `tests/peers/install.sh` put everything.
+fn peers() -> PathBuf {
+    let dir = std::env::var("COYOTE_PEERS_DIR").map_or_else(
+        |_| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/.cache"),
+        PathBuf::from,
+    );
+    assert!(
+        dir.join("stamp").is_file(),
+        "no peers in {}: run tests/peers/run.sh",
+        dir.display()
+    );
+    dir
+}
+
+fn npm(name: &str) -> PathBuf {
+    let path = peers().join("node_modules/.bin").join(name);
+    assert!(path.exists(), "{} is missing", path.display());
+    path
+}
+
+fn python(name: &str) -> PathBuf {
+    let path = peers().join("venv/bin").join(name);
+    assert!(path.exists(), "{} is missing", path.display());
+    path
+}
+
+/// A home with every peer server.
+fn home() -> Home {
+    let home = Home::new();
+    let work = home.work_dir();
+    let git = |args: &[&str]| {
+        let status = std::process::Command::new("git")
+            .args(args)
+            .current_dir(&work)
+            .output()
+            .unwrap();
+        assert!(
+            status.status.success(),
+            "{}",
+            String::from_utf8_lossy(&status.stderr)
+        );
+    };
+    home.work_file("hello.txt", "hello from a file\n");
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    git(&["add", "."]);
+    git(&[
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.com",
+        "commit",
+        "--quiet",
+        "-m",
+        "add a greeting",
+    ]);
+    let work = work.display().to_string();
+    let memory = home.path().join("memory.json").display().to_string();
+    let servers = json!({ "mcpServers": {
+        "everything": { "command": npm("mcp-server-everything"), "args": ["stdio"] },
+        "filesystem": { "command": npm("mcp-server-filesystem"), "args": [work] },
+        "memory": { "command": npm("mcp-server-memory"), "env": { "MEMORY_FILE_PATH": memory } },
+        "git": { "command": python("mcp-server-git"), "args": ["--repository", work] },
+        "time": { "command": python("mcp-server-time"), "args": ["--local-timezone", "UTC"] },
+    }});
+    home.config_file("mcp.json", &servers.to_string());
+    home
+}
+
+fn json_of(home: &Home, args: &[&str]) -> Value {
+    let output = home.coyote(args).arg("--json").ok();
+    serde_json::from_str(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", output.stdout))
+}
+
+fn model_server() -> String {
+    std::env::var("COYOTE_PEER_LLM").expect("COYOTE_PEER_LLM is not set: run tests/peers/run.sh")
+}
+
+/// A request to the model's server outside coyote.
+fn get(path: &str) -> String {
+    let url = model_server();
+    let address = url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+fn slot_is_free() -> bool {
+    !get("/slots").contains("\"is_processing\":true")
+}
+
+/// One client on the real model: `type` and further keys, indented by two.
+fn real_model(home: &Home, kind: &str, client: &str) {
+    let url = format!("{}/v1", model_server());
+    let text = format!(
+        "model: real:smol\nclients:\n- type: {kind}\n  name: real\n  api_base: {url}\n  api_key: none\n{client}  models:\n  - name: smol\n    max_output_tokens: 64\n"
+    );
+    home.config_file("config.yaml", &text);
+}
+
+const WIRES: &[(&str, &str)] = &[
+    ("openai-compatible", ""),
+    ("openai-compatible", "  api: responses\n"),
+    ("claude", ""),
+];
+
+#[test]
+#[ignore = "needs the real model of tests/peers/run.sh"]
+fn a_real_model_answers_on_every_wire() {
+    for (kind, client) in WIRES {
+        let home = Home::new();
+        real_model(&home, kind, client);
+        let output = home.coyote(&["What is the capital of France?"]).ok();
+        assert!(
+            output.stdout.contains("Paris"),
+            "{kind} {client}: {}",
+            output.stdout
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "needs the real model of tests/peers/run.sh"]
+fn an_interrupt_frees_the_real_model() {
+    for (kind, client) in WIRES {
+        let home = Home::new();
+        real_model(&home, kind, &client.to_owned());
+        let config = std::fs::read_to_string(home.config_dir().join("config.yaml"))
+            .unwrap()
+            .replace("64", "3000");
+        home.config_file("config.yaml", &config);
+        let mut child = home
+            .coyote(&["Write a very long story about a river."])
+            .spawn();
+        drop(child.stdin.take());
+        let mut stdout = child.stdout.take().unwrap();
+        let mut begun = [0; 1];
+        stdout.read_exact(&mut begun).unwrap();
+        support::run::signal(&child, nix::sys::signal::Signal::SIGINT);
+        let output = support::run::finish(child);
+        assert_eq!(output.code, Some(130), "{kind} {client}: {}", output.stderr);
+        support::eventually("the slot is free again", || slot_is_free().then_some(()));
+    }
+}
+
+#[test]
+#[ignore = "needs the real model of tests/peers/run.sh"]
+fn a_real_model_calls_a_tool_on_every_wire() {
+    for (kind, client) in WIRES {
+        let home = Home::new();
+        real_model(&home, kind, client);
+        let config = std::fs::read_to_string(home.config_dir().join("config.yaml")).unwrap();
+        home.config_file(
+            "config.yaml",
+            &format!("temperature: 0\nenabled_tools: fs_cat\n{config}"),
+        );
+        home.work_file("a.txt", "the secret word is heron\n");
+        let output = home
+            .coyote(&["Call fs_cat for \"a.txt\"."])
+            .any_stderr()
+            .ok();
+        assert!(
+            output.stderr.contains("fs_cat") && output.stderr.contains('✓'),
+            "{kind} {client}: {}",
+            output.stderr
+        );
+        assert!(!output.stdout.trim().is_empty(), "{kind} {client}");
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers of tests/peers/run.sh"]
+fn the_real_servers_list_what_they_have() {
+    let home = home();
+    // Server, tools, resources, templates, prompts.
+    let rows = [
+        ("everything", 13, 7, 2, 4),
+        ("filesystem", 14, 0, 0, 0),
+        ("memory", 9, 1, 0, 0),
+        ("git", 12, 0, 0, 0),
+        ("time", 2, 0, 0, 0),
+    ];
+    for (server, tools, resources, templates, prompts) in rows {
+        for (verb, count) in [
+            ("tools", tools),
+            ("resources", resources),
+            ("templates", templates),
+            ("prompts", prompts),
+        ] {
+            let listed = json_of(&home, &["mcp", verb, server]);
+            let items = listed
+                .as_array()
+                .or_else(|| listed["items"].as_array())
+                .unwrap_or_else(|| panic!("{listed}"));
+            assert_eq!(items.len(), count, "{server} {verb}: {listed}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers of tests/peers/run.sh"]
+fn the_real_servers_answer() {
+    let home = home();
+    let call = |args: &[&str]| home.coyote(args).ok().stdout;
+    assert!(call(&["mcp", "call", "everything", "get-sum", "a:=2", "b:=40"]).contains("42"));
+    assert!(
+        call(&[
+            "mcp",
+            "call",
+            "filesystem",
+            "read_text_file",
+            &format!("path={}/hello.txt", home.work_dir().display())
+        ])
+        .contains("hello from a file")
+    );
+    assert!(
+        call(&[
+            "mcp",
+            "call",
+            "git",
+            "git_log",
+            &format!("repo_path={}", home.work_dir().display())
+        ])
+        .contains("add a greeting")
+    );
+    assert!(
+        call(&[
+            "mcp",
+            "call",
+            "time",
+            "get_current_time",
+            "timezone=Europe/Paris"
+        ])
+        .contains("Europe/Paris")
+    );
+    call(&[
+        "mcp",
+        "call",
+        "memory",
+        "create_entities",
+        "entities:=[{\"name\":\"coyote\",\"entityType\":\"program\",\"observations\":[\"howls\"]}]",
+    ]);
+    assert!(call(&["mcp", "call", "memory", "read_graph"]).contains("howls"));
+    let failed = home
+        .coyote(&[
+            "mcp",
+            "call",
+            "filesystem",
+            "read_text_file",
+            "path=/etc/passwd",
+        ])
+        .any_stderr()
+        .output();
+    assert_eq!(
+        failed.code,
+        Some(1),
+        "a tool's error is exit 1: {}",
+        failed.stdout
+    );
+    for server in ["everything", "filesystem", "memory", "git", "time"] {
+        home.coyote(&["mcp", "ping", server]).ok();
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers of tests/peers/run.sh"]
+fn a_turn_searches_and_reads_a_real_server() {
+    let home = home();
+    let resources = json_of(&home, &["mcp", "resources", "everything"]);
+    let items = resources
+        .as_array()
+        .or_else(|| resources["items"].as_array())
+        .unwrap();
+    let uri = items[0]["uri"].as_str().unwrap().to_owned();
+    let provider = Provider::new(vec![
+        chat_calls(&[(
+            "call_a",
+            "mcp_search_everything",
+            json!({ "query": "architecture" }),
+        )]),
+        chat_calls(&[
+            ("call_b", "mcp_read_everything", json!({ "uri": uri })),
+            (
+                "call_c",
+                "mcp_read_everything",
+                json!({ "uri": "demo://resource/dynamic/text/{resourceId}", "arguments": { "resourceId": 7 } }),
+            ),
+        ]),
+        chat_text("It is documented."),
+    ]);
+    home.provider(&provider.url(), "enabled_mcp_servers: everything");
+    let output = home
+        .coyote(&["what does the server document?"])
+        .any_stderr()
+        .ok();
+    assert_eq!(output.stdout, "It is documented.\n");
+    let asked = provider.asked();
+    let tools: Vec<&str> = asked[0].body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap())
+        .collect();
+    for name in [
+        "mcp_invoke_everything",
+        "mcp_search_everything",
+        "mcp_describe_everything",
+        "mcp_read_everything",
+    ] {
+        assert!(tools.contains(&name), "{name} is missing: {tools:?}");
+    }
+    let messages = asked[2].body["messages"].as_array().unwrap();
+    assert_eq!(messages[2]["tool_call_id"], "call_a");
+    let found: Value = serde_json::from_str(messages[2]["content"].as_str().unwrap()).unwrap();
+    assert!(
+        found
+            .as_array()
+            .is_some_and(|items| !items.is_empty() && items[0]["kind"].is_string()),
+        "{found}"
+    );
+    assert_eq!(
+        (&messages[4]["tool_call_id"], &messages[5]["tool_call_id"]),
+        (&json!("call_b"), &json!("call_c"))
+    );
+    let read: Value = serde_json::from_str(messages[4]["content"].as_str().unwrap()).unwrap();
+    assert_eq!(read["uri"], uri.as_str());
+    assert!(
+        read["text"].as_str().is_some_and(|text| !text.is_empty()),
+        "{read}"
+    );
+    assert_eq!(read["next_offset"], Value::Null);
+    let dynamic: Value = serde_json::from_str(messages[5]["content"].as_str().unwrap()).unwrap();
+    assert_eq!(dynamic["uri"], "demo://resource/dynamic/text/7");
+}
