@@ -155,7 +155,7 @@ fn a_real_model_answers_on_every_wire() {
 fn an_interrupt_frees_the_real_model() {
     for (kind, client) in WIRES {
         let home = Home::new();
-        real_model(&home, kind, &client.to_owned());
+        real_model(&home, kind, client);
         let config = std::fs::read_to_string(home.config_dir().join("config.yaml"))
             .unwrap()
             .replace("64", "3000");

@@ -55,8 +55,11 @@ impl Repl {
         body["messages"].as_array().unwrap().last().unwrap()["content"].clone()
     }
 
+    /// Ctrl-D at the prompt: typed any earlier it would be the terminal's own end of file.
     #[track_caller]
     fn leave(mut self) {
+        self.pty
+            .wait_for("the prompt", |screen| screen.trim_end().ends_with("READY>"));
         self.pty.send("\x04");
         assert_eq!(self.pty.exit_code(), 0);
     }
@@ -131,7 +134,7 @@ fn tab_offers_commands_with_descriptions() {
 #[test]
 fn tab_after_text_beyond_ascii_is_harmless() {
     let repl = repl(vec![chat_text("fine")], "");
-    repl.pty.send(".é\t").send("\x03");
+    repl.pty.send(".é\t").send("\x03").wait(".exit");
     repl.pty.send(".file naïve.txt -- sum\r").wait("naïve.txt");
     repl.pty.send("日本 😀 é\t\r").wait("fine");
     assert_eq!(repl.last(0), "日本 😀 é");
