@@ -150,6 +150,16 @@ impl Secret {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// `text` without the key: providers like to quote what they refuse. A key of three characters or less is no
+    /// secret, and taking it out would tear words apart.
+    pub fn hide(&self, text: String) -> String {
+        if self.0.len() > 3 && text.contains(&self.0) {
+            text.replace(&self.0, "…")
+        } else {
+            text
+        }
+    }
 }
 
 impl fmt::Debug for Secret {

@@ -149,8 +149,7 @@ impl Client {
             });
         }
         let decoder = Decoder::new(self.wire, outgoing);
-        let mut stream =
-            EventStream::new(&self.config.name, response, decoder, idle, abort.clone());
+        let mut stream = EventStream::new(&self.config, response, decoder, idle, abort.clone());
         stream.fill().await;
         match stream.failed_early() {
             Some(error) => Err(error),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use reqwest::Response;
 
-use super::ClientError;
 use super::sse::Framing;
 use super::wire::{Decoder, Fault};
+use super::{ClientError, ProviderConfig, Secret};
 use crate::chat::Event;
 use crate::utils::AbortToken;
 use crate::utils::abort::unless_aborted;
@@ -20,6 +20,7 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct EventStream {
     provider: String,
+    key: Option<Secret>,
     response: Option<Response>,
     framing: Framing,
     decoder: Decoder,
@@ -31,14 +32,15 @@ pub struct EventStream {
 
 impl EventStream {
     pub(super) fn new(
-        provider: &str,
+        config: &ProviderConfig,
         response: Response,
         decoder: Decoder,
         idle: Duration,
         abort: AbortToken,
     ) -> Self {
         Self {
-            provider: provider.to_owned(),
+            provider: config.name.clone(),
+            key: config.api_key.clone(),
             response: Some(response),
             framing: Framing::default(),
             decoder,
@@ -159,12 +161,14 @@ impl EventStream {
                 message,
                 overflow: true,
                 ..
-            } => ClientError::ContextOverflow { message },
+            } => ClientError::ContextOverflow {
+                message: self.hide(message),
+            },
             Fault::Reported {
                 message, retryable, ..
             } => ClientError::Frame {
                 provider,
-                message,
+                message: self.hide(message),
                 retryable: retryable && fresh,
             },
             Fault::TooLarge(message) => ClientError::TooLarge { provider, message },
@@ -174,6 +178,13 @@ impl EventStream {
                 message,
                 retryable: fresh,
             },
+        }
+    }
+
+    fn hide(&self, message: String) -> String {
+        match &self.key {
+            Some(key) => key.hide(message),
+            None => message,
         }
     }
 }

@@ -218,6 +218,10 @@ pub(super) fn classify(
         Some((_, value)) => (message_of(value), false),
         None => (plain(&text, status), false),
     };
+    let message = match &config.api_key {
+        Some(key) => key.hide(message),
+        None => message,
+    };
     let provider = config.name.clone();
     let code = status.as_u16();
     // Some servers say with a 5xx or 429 what no waiting changes.

@@ -187,7 +187,7 @@ fn without_any_model_the_error_lists_three_ways() {
     let output = home.coyote(&["hello"]).fails(1);
     assert_eq!(output.stdout, "");
     assert!(output.stderr.starts_with("error: "), "{}", output.stderr);
-    for way in ["OPENAI_API_KEY", "Ollama", "config.yaml"] {
+    for way in ["OPENAI_API_KEY", "ollama", "config.yaml"] {
         assert!(
             output.stderr.contains(way),
             "{way} is missing: {}",

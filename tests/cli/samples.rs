@@ -37,7 +37,11 @@ fn home(url: &str) -> Home {
     let config = home.config_dir().join("config.yaml");
     let text = std::fs::read_to_string(&config)
         .unwrap()
-        .replace("http://127.0.0.1:8080/v1", url);
+        .replace("http://127.0.0.1:8080/v1", url)
+        .replace(
+            "    max_input_tokens: 4096",
+            "    max_input_tokens: 4096\n    supports_vision: true",
+        );
     std::fs::write(config, text).unwrap();
     home
 }
