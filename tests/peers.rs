@@ -123,7 +123,7 @@ fn slot_is_free() -> bool {
 fn real_model(home: &Home, kind: &str, client: &str) {
     let url = format!("{}/v1", model_server());
     let text = format!(
-        "model: real:smol\nclients:\n- type: {kind}\n  name: real\n  api_base: {url}\n  api_key: none\n{client}  models:\n  - name: smol\n    max_output_tokens: 64\n"
+        "model: real:smol\ntemperature: 0\nclients:\n- type: {kind}\n  name: real\n  api_base: {url}\n  api_key: none\n{client}  models:\n  - name: smol\n    max_output_tokens: 64\n"
     );
     home.config_file("config.yaml", &text);
 }
@@ -181,10 +181,7 @@ fn a_real_model_calls_a_tool_on_every_wire() {
         let home = Home::new();
         real_model(&home, kind, client);
         let config = std::fs::read_to_string(home.config_dir().join("config.yaml")).unwrap();
-        home.config_file(
-            "config.yaml",
-            &format!("temperature: 0\nenabled_tools: fs_cat\n{config}"),
-        );
+        home.config_file("config.yaml", &format!("enabled_tools: fs_cat\n{config}"));
         home.work_file("a.txt", "the secret word is heron\n");
         let output = home
             .coyote(&["Call fs_cat for \"a.txt\"."])
