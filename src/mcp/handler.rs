@@ -1,7 +1,7 @@
 //! What servers say unasked: changed lists and log messages are taken, everything they ask for is refused politely
 //! (`M-14`).
 //!
-//! Our pipe transport hands such messages to [`Inbox`] itself, in the order in which they arrive; [`Handler`] is the
+//! Our pipe transport hands such messages to `Inbox` itself, in the order in which they arrive; `Handler` is the
 //! same for transports that leave them to rmcp.
 #![allow(
     deprecated,

@@ -34,7 +34,7 @@ struct Payload<'a> {
 }
 
 impl Policy<'_> {
-    /// Renders one content block. For whoever shows blocks one by one; answers go through [`render_tool_answer`].
+    /// Renders one content block. For whoever shows blocks one by one; answers go through `render::render_tool_answer`.
     pub fn block<'a>(&self, block: &'a Block<'_>) -> Result<Piece<'a>, Aborted> {
         let audience = block.audience.as_deref();
         let whole = View {

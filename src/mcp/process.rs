@@ -2,7 +2,7 @@
 //! coyote (`M-17`).
 //!
 //! Closing is stdin EOF, then SIGTERM and SIGKILL to the whole group, half a second apart. Whatever way coyote
-//! leaves (return, panic, a runtime that is dropped), [`Group`] kills what is left when it is dropped.
+//! leaves (return, panic, a runtime that is dropped), `Group` kills what is left when it is dropped.
 
 use std::collections::VecDeque;
 use std::io;

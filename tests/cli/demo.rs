@@ -150,16 +150,17 @@ fn on_a_terminal_it_is_the_repl_in_dry_run_without_a_provider() {
     let home = Home::new();
     let mut pty = Pty::spawn(&home, &["demo"], &[]);
     pty.wait("requests are shown instead of sent").wait("> ");
-    pty.send(".mcp list\r").wait("running");
     pty.send("hello there\r");
     crate::support::eventually("the request is shown", || {
         String::from_utf8_lossy(&pty.raw())
             .contains("mcp_read_demo")
             .then_some(())
     });
-    pty.wait_for("the prompt is back", |screen| {
-        screen.trim_end().ends_with('>')
-    });
+    let prompt_is_back = |screen: &str| screen.trim_end().ends_with('>');
+    pty.wait_for("the prompt is back", prompt_is_back);
+    // The turn has waited for the server.
+    pty.send(".mcp list\r").wait("running");
+    pty.wait_for("the prompt is back", prompt_is_back);
     pty.send("\x04");
     assert_eq!(pty.exit_code(), 0);
     assert_eq!(std::fs::read_dir(home.config_dir()).unwrap().count(), 0);

@@ -2,7 +2,7 @@
 //! this machine's files, commands and the web; they know nothing of MCP.
 //!
 //! Results are text, bounded like MCP text. Whatever changes something asks first through
-//! [`permission`](super::permission).
+//! [`permission`](crate::function::permission "the rules").
 
 pub(in crate::function) mod bounds;
 mod command;
