@@ -1,8 +1,8 @@
 //! The tools that are built in (`H-43`): what each is called, what the model is told, and what runs. They work on
 //! this machine's files, commands and the web; they know nothing of MCP.
 //!
-//! Results are text, bounded like MCP text. Whatever changes something asks first through
-//! [`permission`](crate::function::permission "the rules").
+//! Results are text, bounded like MCP text. Whatever changes something asks first through the rules of
+//! [`permission`].
 
 pub(in crate::function) mod bounds;
 mod command;
