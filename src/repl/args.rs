@@ -1,7 +1,8 @@
 //! The arguments of a command: what stands after its name → the command, or what is wrong with them.
 
 use super::command::{
-    EditTarget, ExitFrom, InfoTopic, Kept, ListTopic, McpCommand, Misuse, ReplCommand, Switch,
+    EditTarget, ExitFrom, InfoTopic, Kept, ListTopic, McpCommand, Misuse, PromptCall, ReplCommand,
+    Switch,
 };
 use crate::utils::{fuzzy, words};
 
@@ -181,6 +182,25 @@ pub(super) fn file(rest: &Rest<'_>) -> Parse<ReplCommand> {
     })
 }
 
+/// `SERVER NAME [KEY=VALUE...]`: what is wrong after the name is for the handler to say, which knows the prompt.
+pub(super) fn prompt(rest: &Rest<'_>) -> Parse<ReplCommand> {
+    let partial = words::split_partial(rest.text);
+    let open = partial.open;
+    let last = (open.is_none() && !partial.last.span.is_empty()).then_some(partial.last);
+    let mut words = partial.done.into_iter().chain(last).map(|word| word.text);
+    let mut named = |what| match (words.next(), open) {
+        (Some(word), _) => Ok(word),
+        (None, Some(error)) => Err(Misuse::Words(error)),
+        (None, None) => Err(Misuse::Missing(what)),
+    };
+    let (server, name) = (named("SERVER")?, named("NAME")?);
+    Ok(ReplCommand::Prompt(PromptCall {
+        server,
+        name,
+        words: open.map_or_else(|| Ok(words.collect()), Err),
+    }))
+}
+
 /// `KEY VALUE`: a value that is one quoted word loses its quotes, any other is taken as it stands.
 pub(super) fn set(rest: &Rest<'_>) -> Parse<ReplCommand> {
     let (key, value) = rest.first()?.ok_or(Misuse::Missing("KEY"))?;
@@ -200,8 +220,9 @@ pub(super) fn list(rest: &Rest<'_>) -> Parse<ReplCommand> {
         ("sessions", ListTopic::Sessions),
         ("tools", ListTopic::Tools),
         ("mcp-servers", ListTopic::McpServers),
+        ("prompts", ListTopic::Prompts),
     ];
-    let (topic, words) = rest.choice(&known, "roles|sessions|tools|mcp-servers")?;
+    let (topic, words) = rest.choice(&known, "roles|sessions|tools|mcp-servers|prompts")?;
     at_most(&words, 0)?;
     Ok(ReplCommand::List(topic))
 }

@@ -65,6 +65,8 @@ pub enum ReplCommand {
         /// What is asked about them; may be empty.
         text: String,
     },
+    /// `.prompt SERVER NAME [KEY=VALUE...]`
+    Prompt(PromptCall),
     /// `.continue`
     Continue,
     /// `.regenerate`
@@ -157,6 +159,20 @@ pub enum ListTopic {
     Tools,
     /// Configured MCP servers.
     McpServers,
+    /// Prompts of MCP servers.
+    Prompts,
+}
+
+/// A prompt to ask with, as it was typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptCall {
+    /// The server's configured name.
+    pub server: String,
+    /// The prompt's name.
+    pub name: String,
+    /// The words after it, `KEY=VALUE` each. Held as a result, because what is wrong with them is said together with
+    /// the arguments that the prompt declares (`P-02`).
+    pub words: Result<Vec<String>, SplitError>,
 }
 
 /// On or off.

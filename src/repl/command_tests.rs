@@ -215,7 +215,9 @@ fn a_missing_argument_is_named() {
         (".file -- what is this", "PATH"),
         (".set", "KEY"),
         (".set temperature", "VALUE"),
-        (".list", "roles|sessions|tools|mcp-servers"),
+        (".list", "roles|sessions|tools|mcp-servers|prompts"),
+        (".prompt", "SERVER"),
+        (".prompt server", "NAME"),
         (".tool", "enable|disable"),
         (".tool enable", "NAME"),
         (".mcp", "list|enable|disable|restart"),
@@ -283,7 +285,7 @@ fn a_wrong_word_lists_the_right_ones() {
     };
     assert_eq!(
         error.to_string(),
-        "`wrong` is not one of `roles`, `sessions`, `tools` or `mcp-servers`"
+        "`wrong` is not one of `roles`, `sessions`, `tools`, `mcp-servers` or `prompts`"
     );
     assert_eq!(
         error.hints(),

@@ -107,7 +107,7 @@ enum Source {
 impl Snapshot {
     fn source(&self, typing: &Typing) -> Source {
         Source::Listed(match typing.kind {
-            ArgKind::None => Vec::new(),
+            ArgKind::None | ArgKind::Prompt => Vec::new(),
             ArgKind::Command => self.commands(),
             ArgKind::Choice(choices) => choices
                 .iter()

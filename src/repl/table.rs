@@ -111,6 +111,8 @@ pub enum ArgKind {
     Servers,
     /// One MCP server.
     Server,
+    /// An MCP server with prompts, then one of its prompts, then `key=value` for its arguments.
+    Prompt,
     /// Any number of tools.
     Tools,
     /// Any number of files, up to `--`.
@@ -142,7 +144,7 @@ impl ArgKind {
     pub fn after(self, before: &[String]) -> Option<Self> {
         match self {
             Self::None => None,
-            Self::Servers | Self::Tools => Some(self),
+            Self::Servers | Self::Tools | Self::Prompt => Some(self),
             Self::Files => (!before.iter().any(|word| word == "--")).then_some(self),
             Self::Setting => match before.len() {
                 0 => Some(self),
@@ -322,6 +324,14 @@ pub const COMMANDS: &[CommandSpec] = &[
         parse: args::file,
     },
     CommandSpec {
+        name: ".prompt",
+        usage: ".prompt SERVER NAME [KEY=VALUE...]",
+        help: "Ask with a prompt of an MCP server",
+        needs: Need::Servers,
+        args: ArgKind::Prompt,
+        parse: args::prompt,
+    },
+    CommandSpec {
         name: ".continue",
         usage: ".continue",
         help: "Have the last answer continued",
@@ -363,7 +373,7 @@ pub const COMMANDS: &[CommandSpec] = &[
     },
     CommandSpec {
         name: ".list",
-        usage: ".list roles|sessions|tools|mcp-servers",
+        usage: ".list roles|sessions|tools|mcp-servers|prompts",
         help: "List what there is",
         needs: Need::Nothing,
         args: ArgKind::Choice(&[
@@ -371,6 +381,7 @@ pub const COMMANDS: &[CommandSpec] = &[
             choice("sessions", "saved sessions", ArgKind::None),
             choice("tools", "tools, built in and your own", ArgKind::None),
             choice("mcp-servers", "configured MCP servers", ArgKind::None),
+            choice("prompts", "prompts of MCP servers", ArgKind::None),
         ]),
         parse: args::list,
     },

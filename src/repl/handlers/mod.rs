@@ -5,6 +5,7 @@ mod chat;
 mod edit;
 mod info;
 mod mcp;
+mod prompt;
 mod role;
 mod session;
 mod settings;
@@ -56,6 +57,7 @@ pub(super) async fn run(repl: &mut Repl, command: ReplCommand) -> Result<Flow> {
         },
         ReplCommand::Edit(target) => edit::run(repl, target).await?,
         ReplCommand::File { paths, text } => chat::file(repl, &paths, &text).await?,
+        ReplCommand::Prompt(call) => prompt::run(repl, call).await?,
         ReplCommand::Continue => chat::resume(repl).await?,
         ReplCommand::Regenerate => chat::regenerate(repl).await?,
         ReplCommand::Copy => chat::copy(repl).await?,
@@ -66,6 +68,7 @@ pub(super) async fn run(repl: &mut Repl, command: ReplCommand) -> Result<Flow> {
             ListTopic::Sessions => session::list(repl),
             ListTopic::Tools => tools::list(repl),
             ListTopic::McpServers => mcp::list(repl),
+            ListTopic::Prompts => prompt::list(repl).await?,
         },
         ReplCommand::Tool { switch, names } => tools::switch(repl, switch, &names)?,
         ReplCommand::Mcp(command) => match command {
