@@ -66,6 +66,12 @@ impl RequestContext {
         ToolScope::new(&self.functions, &selection.tools, mcp)
     }
 
+    /// The live servers that the next request reaches: the runtime of [`Self::tool_scope`] without the functions
+    /// (`P-43`).
+    pub fn live_servers(&self) -> McpRuntime {
+        self.live(&self.selection().servers)
+    }
+
     /// The live ones among these servers.
     pub(super) fn live(&self, servers: &[ServerName]) -> McpRuntime {
         let spill = SpillDir::new(self.paths.spill_dir());

@@ -297,7 +297,6 @@ async fn run_meta(
 fn call_context(env: &DispatchEnv, call: &ToolCall) -> CallContext {
     let (sink, id) = (Arc::clone(&env.sink), call.id.clone());
     CallContext {
-        abort: env.abort.clone(),
         progress: Some(Arc::new(move |progress| {
             sink.notice(Notice::Progress {
                 id: id.clone(),
@@ -305,6 +304,7 @@ fn call_context(env: &DispatchEnv, call: &ToolCall) -> CallContext {
             });
         })),
         max_result: env.limits.max_tool_result_chars,
+        ..CallContext::new(env.abort.clone())
     }
 }
 

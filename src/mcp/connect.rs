@@ -40,6 +40,18 @@ pub struct CallContext {
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     /// The bound on what becomes of the answer for the model, in bytes, when it is tighter than the policy's own.
     pub max_result: Option<usize>,
+    /// What is done about a connection that is down.
+    pub revival: Revival,
+}
+
+/// What a request does about a connection that is down, or whose session expires while it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Revival {
+    /// It is a use: the server is restarted, the session begun anew (`M-16`).
+    #[default]
+    Restart,
+    /// It is no use and fails: completion must not start, connect or authenticate anything (`P-41`).
+    Never,
 }
 
 impl CallContext {
@@ -49,6 +61,16 @@ impl CallContext {
             abort,
             progress: None,
             max_result: None,
+            revival: Revival::default(),
+        }
+    }
+
+    /// The same, for a request that takes the connection as it is or fails (`P-41`).
+    #[must_use]
+    pub fn without_revival(self) -> Self {
+        Self {
+            revival: Revival::Never,
+            ..self
         }
     }
 }
@@ -266,13 +288,13 @@ impl ConnectedServer {
         limits: Limits,
         cx: &CallContext,
     ) -> Result<Value, McpError> {
-        let connection = self.connection(operation, &cx.abort).await?;
+        let connection = self.connection(operation, cx).await?;
         let again = params.clone();
         match connection.call(operation, method, params, limits, cx).await {
-            Err(CallFailure::Expired(_)) => {}
+            Err(CallFailure::Expired(_)) if cx.revival == Revival::Restart => {}
             answer => return answer.map_err(CallFailure::into_error),
         }
-        let connection = self.connection(operation, &cx.abort).await?;
+        let connection = self.connection(operation, cx).await?;
         let answer = connection.call(operation, method, again, limits, cx).await;
         answer.map_err(CallFailure::into_error)
     }
@@ -281,7 +303,7 @@ impl ConnectedServer {
     /// never asked for and is empty (`M-34`).
     pub async fn list(&self, kind: ListKind, cx: &CallContext) -> Result<Listing, McpError> {
         let operation = format!("listing {}", kind.words());
-        let connection = self.connection(&operation, &cx.abort).await?;
+        let connection = self.connection(&operation, cx).await?;
         if !advertised(kind, connection.capabilities()) {
             return Ok(Listing::default());
         }
@@ -386,16 +408,21 @@ impl ConnectedServer {
         }
     }
 
-    /// A live connection: the one at hand, or a new one in place of one that died.
+    /// A live connection: the one at hand, or a new one in place of one that died, unless `cx` forbids that.
     pub(crate) async fn connection(
         &self,
         operation: &str,
-        abort: &AbortToken,
+        cx: &CallContext,
     ) -> Result<Arc<Connection>, McpError> {
-        let live = |connection: &Arc<Connection>| connection.ended().is_none();
+        let abort = &cx.abort;
         let current = self.current();
-        if live(&current) && !self.closing.is_cancelled() {
-            return Ok(current);
+        let ended = current.ended();
+        match ended {
+            None if !self.closing.is_cancelled() => return Ok(current),
+            Some(ended) if cx.revival == Revival::Never => {
+                return Err(self.down(operation, &ended.reason));
+            }
+            None | Some(_) => {}
         }
         let restart = async {
             let _one_at_a_time = self.restarting.lock().await;

@@ -526,6 +526,20 @@ async fn a_server_killed_between_calls_is_restarted_by_the_next() {
     assert_ne!(first, second);
 }
 
+/// `P-41`: what is no use of a server takes the connection as it is.
+#[tokio::test]
+async fn a_request_that_is_no_use_does_not_restart_a_dead_server() {
+    let server = connect("full").await;
+    call(&server, "die", json!({})).await.unwrap_err();
+    let cx = context().without_revival();
+    let error = server.list(ListKind::Prompts, &cx).await.unwrap_err();
+    assert!(matches!(error, McpError::Closed { .. }), "{error:?}");
+    assert!(!server.is_running());
+    assert!(server.is_usable(), "the next use may still restart it");
+    list(&server, ListKind::Prompts).await;
+    assert!(server.is_running());
+}
+
 #[tokio::test]
 async fn many_requests_restart_a_dead_server_once() {
     let server = connect("full").await;

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::{ConnectedServer, McpError, ServerSpec, TransportSpec};
+use super::{CallContext, ConnectedServer, McpError, ServerSpec, TransportSpec};
 use crate::utils::AbortToken;
 
 /// A digest of everything that changes what is connected; secrets go in and do not come out.
@@ -48,7 +48,9 @@ impl McpFactory {
             let held = slot.upgrade().filter(|server| server.is_usable());
             if let Some(server) = held {
                 // Whoever acquires a server wants it running.
-                server.connection("connecting", abort).await?;
+                server
+                    .connection("connecting", &CallContext::new(abort.clone()))
+                    .await?;
                 return Ok(server);
             }
             let server = Arc::new(ConnectedServer::connect(spec, abort).await?);

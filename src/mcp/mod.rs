@@ -52,7 +52,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use capability::{Capabilities, McpServerFeatures};
 pub use catalog::{Catalog, CatalogItem, CatalogKind, PromptArgument};
-pub use connect::{CallContext, ConnectedServer, ListKind, Listing};
+pub use connect::{CallContext, ConnectedServer, ListKind, Listing, Revival};
 pub use error::McpError;
 pub use factory::McpFactory;
 pub use kept::ToolHints;

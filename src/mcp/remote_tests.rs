@@ -374,6 +374,27 @@ async fn an_expired_session_is_begun_anew_once() {
     assert!(server.is_running());
 }
 
+/// `P-41`: neither a session nor credentials are renewed for what is no use of a server.
+#[tokio::test]
+async fn nothing_is_renewed_for_a_request_that_is_no_use() {
+    for status in [404, 401] {
+        let (server, log) = connected(calls(move |_| reply(status, "text/plain", ""))).await;
+        let before = log.lock().len();
+        let params = Map::from_iter([("name".to_owned(), json!("t"))]);
+        let cx = context().without_revival();
+        let asked = server.request("tools/call", params, &cx).await;
+        asked.unwrap_err();
+        let methods: Vec<String> = log
+            .lock()
+            .iter()
+            .skip(before)
+            .filter(|it| it.verb == "POST" && !it.method().starts_with("notifications/"))
+            .map(|it| it.method().to_owned())
+            .collect();
+        assert_eq!(methods, ["tools/call"], "{status}");
+    }
+}
+
 #[tokio::test]
 async fn a_session_that_expires_again_at_once_is_an_error() {
     let (server, log) = connected(calls(|_| reply(404, "text/plain", ""))).await;

@@ -27,6 +27,9 @@ pub const LIVE_LIMIT: Duration = Duration::from_secs(2);
 /// Descriptions are one line in a menu; longer ones only cost time.
 const DESCRIPTION_BYTES: usize = 512;
 
+/// Most entries of a menu: the editor lays all of them out with every key, and nobody reads more.
+const MAX_OFFERED: usize = 500;
+
 /// Something that may be inserted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Candidate {
@@ -94,6 +97,8 @@ pub struct Snapshot {
     pub settings: Vec<(Candidate, Vec<Candidate>)>,
     /// Paths, for `.file`.
     pub files: Option<Arc<dyn LiveSource>>,
+    /// Servers with prompts, their prompts and the arguments of these, for `.prompt`.
+    pub prompts: Option<Arc<dyn LiveSource>>,
 }
 
 /// Where the candidates for the word being typed come from.
@@ -104,10 +109,19 @@ enum Source {
     Live(Arc<dyn LiveSource>),
 }
 
+impl Source {
+    fn live(source: Option<&Arc<dyn LiveSource>>) -> Self {
+        source.map_or_else(
+            || Self::Listed(Vec::new()),
+            |source| Self::Live(Arc::clone(source)),
+        )
+    }
+}
+
 impl Snapshot {
     fn source(&self, typing: &Typing) -> Source {
         Source::Listed(match typing.kind {
-            ArgKind::None | ArgKind::Prompt => Vec::new(),
+            ArgKind::None => Vec::new(),
             ArgKind::Command => self.commands(),
             ArgKind::Choice(choices) => choices
                 .iter()
@@ -127,10 +141,8 @@ impl Snapshot {
                     .map(|(_, values)| values.clone())
                     .unwrap_or_default()
             }
-            ArgKind::Files => match &self.files {
-                Some(files) => return Source::Live(files.clone()),
-                None => Vec::new(),
-            },
+            ArgKind::Files => return Source::live(self.files.as_ref()),
+            ArgKind::Prompt => return Source::live(self.prompts.as_ref()),
         })
     }
 
@@ -351,6 +363,7 @@ fn offer(candidates: &[Candidate], word: &Word) -> CompletionResult {
     let span = Span::new(word.span.start, word.span.end);
     let suggestions: Vec<Suggestion> = fuzzy::filter(&word.text, &names)
         .into_iter()
+        .take(MAX_OFFERED)
         .filter_map(|fit| {
             let candidate = shown.get(fit.index)?;
             let description = candidate.description.as_deref().map(|description| {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::completer::{Candidate, Snapshot};
 use super::editor::{EditorOptions, Keybindings, LineRequest};
 use super::files::Files;
+use super::prompt_source::Prompts;
 use super::table::State;
 use super::{Repl, external_editor, line_prompt};
 use crate::config::{self, AppConfig, KeyKind, RequestContext, Setting};
@@ -56,7 +57,13 @@ pub(super) fn build(repl: &Repl) -> LineRequest {
     LineRequest {
         left: line_prompt::render(left, &variable, color),
         right: line_prompt::render(right, &variable, color),
-        snapshot: Arc::new(candidates(&snapshot, Files { cwd, home })),
+        snapshot: Arc::new(Snapshot {
+            files: Some(Arc::new(Files { cwd, home })),
+            prompts: Some(Arc::new(Prompts {
+                ctx: Arc::clone(&repl.ctx),
+            })),
+            ..candidates(&snapshot)
+        }),
     }
 }
 
@@ -98,7 +105,8 @@ pub(super) fn state(ctx: &RequestContext) -> State {
     }
 }
 
-fn candidates(now: &config::Snapshot, files: Files) -> Snapshot {
+/// What can be completed without asking anybody.
+fn candidates(now: &config::Snapshot) -> Snapshot {
     Snapshot {
         state: State {
             session: now.session.is_some(),
@@ -114,7 +122,7 @@ fn candidates(now: &config::Snapshot, files: Files) -> Snapshot {
         tools: tools(now),
         servers: servers(now),
         settings: settings(now),
-        files: Some(Arc::new(files)),
+        ..Snapshot::default()
     }
 }
 

@@ -23,6 +23,7 @@ mod line_request;
 mod menu;
 mod modes;
 mod printer;
+mod prompt_source;
 pub mod shell;
 mod signals;
 pub mod table;
