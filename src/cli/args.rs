@@ -58,6 +58,12 @@ pub struct Options {
     /// Use this role
     #[arg(short, long, value_name = "ROLE", add = ArgValueCompleter::new(complete::roles))]
     pub role: Option<String>,
+    /// Use this agent
+    #[arg(short, long, value_name = "AGENT", add = ArgValueCompleter::new(complete::agents))]
+    pub agent: Option<String>,
+    /// Give the agent's variable a value; may be repeated
+    #[arg(long = "agent-variable", value_name = "KEY=VALUE")]
+    pub agent_variables: Vec<String>,
     /// Begin or resume a session; without a name, a temporary one
     #[arg(short, long, value_name = "NAME", num_args = 0..=1, add = ArgValueCompleter::new(complete::sessions))]
     pub session: Option<Option<String>>,
@@ -97,6 +103,9 @@ pub struct Options {
     /// List the saved sessions
     #[arg(long, help_heading = "Looking around")]
     pub list_sessions: bool,
+    /// List the agents
+    #[arg(long, help_heading = "Looking around")]
+    pub list_agents: bool,
     /// List the configured MCP servers
     #[arg(long, help_heading = "Looking around")]
     pub list_mcp_servers: bool,

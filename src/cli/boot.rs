@@ -8,11 +8,13 @@ use super::plan::{RoleChoice, SessionChoice, Setting, Workspace};
 use super::supervise::Started;
 use crate::chat::{Answer, Ask, Question};
 use crate::config::{
-    self, AppConfig, Bootstrap, Env, McpFiles, Paths, RequestContext, Trust, WorkspaceFile,
+    self, AgentLayer, AppConfig, Bootstrap, Env, McpFiles, Paths, RequestContext, Trust, Variables,
+    WorkspaceFile,
 };
 use crate::function::Functions;
 use crate::mcp::{McpConfig, McpFactory, McpRegistry, TransportSpec};
 use crate::render::{Prompter, RenderOptions, Theme, Ui, Wrap};
+use crate::turn;
 use crate::utils::{self, Error, Result, log, text};
 
 /// What a question indents its details by, and a column to spare.
@@ -88,7 +90,21 @@ impl Machine {
         servers.scrub_env(&app.key_variables());
         hide_secrets(&app, &servers);
         let registry = McpRegistry::new(servers, McpFactory::new());
-        self.context_of(env, app, registry, setting)
+        let mut agent = None;
+        if let Some(choice) = &setting.agent {
+            let builtin = Variables::now(&env, &self.cwd);
+            let load = turn::load_agent(
+                &self.paths,
+                &choice.name,
+                &choice.variables,
+                &builtin,
+                self.ask.as_ref(),
+            );
+            let (layer, warnings) = load.await?;
+            self.warn(&warnings);
+            agent = Some(layer);
+        }
+        self.context_of(env, app, registry, agent, setting)
     }
 
     /// A context of these parts.
@@ -97,6 +113,7 @@ impl Machine {
         env: Env,
         app: AppConfig,
         registry: Arc<McpRegistry>,
+        agent: Option<AgentLayer>,
         setting: &Setting,
     ) -> Result<RequestContext> {
         self.started.add(&registry);
@@ -110,7 +127,7 @@ impl Machine {
             functions,
             cwd: self.cwd.clone(),
         });
-        apply(&mut context, setting)?;
+        apply(&mut context, agent, setting)?;
         self.warn(&context.take_warnings());
         Ok(context)
     }
@@ -188,12 +205,20 @@ impl Machine {
     }
 }
 
-/// Applies what was typed: the session first, since a role belongs to it, and the model last.
-fn apply(context: &mut RequestContext, setting: &Setting) -> Result<()> {
+/// Applies what was typed: the agent and its session first, since a role belongs to it, and the model last.
+fn apply(context: &mut RequestContext, agent: Option<AgentLayer>, setting: &Setting) -> Result<()> {
+    let session = agent.as_ref().and_then(|agent| agent.session.clone());
+    if agent.is_some() {
+        context.set_agent(agent);
+    }
     match &setting.session {
         Some(SessionChoice::Temporary) => context.enter_session(None)?,
         Some(SessionChoice::Named(name)) => context.enter_session(Some(name))?,
-        None => {}
+        None => {
+            if let Some(session) = session {
+                context.enter_session(Some(&session))?;
+            }
+        }
     }
     match &setting.role {
         Some(RoleChoice::Named(name)) => context.use_role(name)?,

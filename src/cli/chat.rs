@@ -47,9 +47,9 @@ pub(super) async fn once(
     prepare(&mut context, chat);
     if chat.answer == AnswerKind::Whole {
         let prelude = context.app().cmd_prelude.clone();
-        if let Some(prelude) =
-            prelude.filter(|_| setting.role.is_none() && setting.session.is_none())
-        {
+        if let Some(prelude) = prelude.filter(|_| {
+            setting.role.is_none() && setting.session.is_none() && setting.agent.is_none()
+        }) {
             context.apply_prelude(&prelude)?;
         }
     }

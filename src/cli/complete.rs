@@ -29,6 +29,11 @@ pub(super) fn sessions(typed: &OsStr) -> Vec<CompletionCandidate> {
     offer(typed, |paths, _| Some(paths.session_names()))
 }
 
+/// Values of `--agent`.
+pub(super) fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
+    offer(typed, |paths, _| Some(paths.agent_names()))
+}
+
 /// Names of configured servers; a directory's file counts only where it is trusted.
 pub(super) fn servers(typed: &OsStr) -> Vec<CompletionCandidate> {
     offer(typed, |paths, env| {

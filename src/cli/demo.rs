@@ -108,5 +108,5 @@ fn context(machine: &Machine, spec: ServerSpec, model: Option<&str>) -> Result<R
         model: model.map(str::to_owned),
         ..Setting::default()
     };
-    machine.context_of(env, app, registry, &setting)
+    machine.context_of(env, app, registry, None, &setting)
 }

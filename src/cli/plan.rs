@@ -1,6 +1,8 @@
 //! What the command line means: flags → one [`Plan`]. Combinations that mean nothing are rejected here, so that
 //! whoever executes a plan needs no second look.
 
+use std::collections::BTreeMap;
+
 use clap::error::ErrorKind;
 
 use super::args::{Command, Kind, McpVerb, OneOrAll, Options, Typed, usage_error};
@@ -48,6 +50,17 @@ pub struct Setting {
     pub role: Option<RoleChoice>,
     /// The session to begin with.
     pub session: Option<SessionChoice>,
+    /// The agent to begin with.
+    pub agent: Option<AgentChoice>,
+}
+
+/// Which agent, and what its variables are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentChoice {
+    /// Its name.
+    pub name: String,
+    /// Values of its variables.
+    pub variables: BTreeMap<String, String>,
 }
 
 /// Whether the working directory's server file counts (`M-11`).
@@ -87,6 +100,8 @@ pub enum Listed {
     Roles,
     /// Sessions.
     Sessions,
+    /// Agents.
+    Agents,
     /// MCP servers.
     McpServers,
     /// Local tools.
@@ -294,6 +309,11 @@ fn looked_at(options: &Options) -> Result<Option<(&'static str, Configured)>, cl
             Configured::List(Listed::Sessions),
         ),
         (
+            options.list_agents,
+            "--list-agents",
+            Configured::List(Listed::Agents),
+        ),
+        (
             options.list_mcp_servers,
             "--list-mcp-servers",
             Configured::List(Listed::McpServers),
@@ -315,6 +335,7 @@ fn looked_at(options: &Options) -> Result<Option<(&'static str, Configured)>, cl
 }
 
 fn setting(options: Options) -> Result<Box<Setting>, clap::Error> {
+    let agent = agent(&options)?;
     let role = match (options.role, options.temp_role) {
         (Some(_), Some(_)) => return Err(conflict("--role", "--temp-role")),
         (Some(name), None) => Some(RoleChoice::Named(name)),
@@ -334,7 +355,49 @@ fn setting(options: Options) -> Result<Box<Setting>, clap::Error> {
             Some(name) => SessionChoice::Named(name),
             None => SessionChoice::Temporary,
         }),
+        agent,
     }))
+}
+
+fn agent(options: &Options) -> Result<Option<AgentChoice>, clap::Error> {
+    let Some(name) = options.agent.clone() else {
+        if options.agent_variables.is_empty() {
+            return Ok(None);
+        }
+        return Err(usage_error(
+            ErrorKind::MissingRequiredArgument,
+            "`--agent-variable` goes with `--agent`",
+        ));
+    };
+    let role = [
+        (options.role.is_some(), "--role"),
+        (options.temp_role.is_some(), "--temp-role"),
+    ];
+    if let Some((_, flag)) = role.into_iter().find(|(typed, _)| *typed) {
+        return Err(conflict("--agent", flag));
+    }
+    let mut variables = BTreeMap::new();
+    for word in &options.agent_variables {
+        let pair = word
+            .split_once('=')
+            .filter(|(key, _)| !key.trim().is_empty());
+        let Some((key, value)) = pair else {
+            return Err(usage_error(
+                ErrorKind::ValueValidation,
+                format!("`{word}` is no variable: write `--agent-variable KEY=VALUE`"),
+            ));
+        };
+        if variables
+            .insert(key.trim().to_owned(), value.to_owned())
+            .is_some()
+        {
+            return Err(usage_error(
+                ErrorKind::ArgumentConflict,
+                format!("the variable `{key}` is given twice"),
+            ));
+        }
+    }
+    Ok(Some(AgentChoice { name, variables }))
 }
 
 /// A subcommand takes none of the chat's own flags.
@@ -343,6 +406,8 @@ fn only_with(options: &Options, subcommand: &str) -> Result<(), clap::Error> {
         (options.model.is_some(), "--model"),
         (options.role.is_some(), "--role"),
         (options.session.is_some(), "--session"),
+        (options.agent.is_some(), "--agent"),
+        (!options.agent_variables.is_empty(), "--agent-variable"),
         (options.temp_role.is_some(), "--temp-role"),
         (!options.files.is_empty(), "--file"),
         (options.code, "--code"),
@@ -354,6 +419,7 @@ fn only_with(options: &Options, subcommand: &str) -> Result<(), clap::Error> {
         (options.list_models, "--list-models"),
         (options.list_roles, "--list-roles"),
         (options.list_sessions, "--list-sessions"),
+        (options.list_agents, "--list-agents"),
         (options.list_mcp_servers, "--list-mcp-servers"),
         (options.list_tools, "--list-tools"),
     ];

@@ -27,7 +27,14 @@ impl RequestContext {
             disabled: disabled(&name),
             name,
         };
-        self.registry.names().into_iter().map(known).collect()
+        let mut names = self.registry.names();
+        // A delegate may hold a server that the registry never saw.
+        for server in self.own_servers.iter().flatten() {
+            if !names.contains(server.name()) {
+                names.push(server.name().clone());
+            }
+        }
+        names.into_iter().map(known).collect()
     }
 
     /// Which tools and servers the next request sees (`H-35`). The one answer that requests, lists and completion
@@ -63,7 +70,11 @@ impl RequestContext {
     pub fn tool_scope(&self) -> ToolScope {
         let selection = self.selection();
         let mcp = self.live(&selection.servers);
-        ToolScope::new(&self.functions, &selection.tools, mcp)
+        let scope = ToolScope::new(&self.functions, &selection.tools, mcp);
+        match &self.agent {
+            Some(agent) => scope.for_agent(agent.delegation.offered()),
+            None => scope,
+        }
     }
 
     /// The live servers that the next request reaches: the runtime of [`Self::tool_scope`] without the functions
@@ -75,7 +86,15 @@ impl RequestContext {
     /// The live ones among these servers.
     pub(super) fn live(&self, servers: &[ServerName]) -> McpRuntime {
         let spill = SpillDir::new(self.paths.spill_dir());
-        McpRuntime::new(self.registry.connected(servers), spill)
+        let connected = match &self.own_servers {
+            Some(own) => own
+                .iter()
+                .filter(|server| servers.contains(server.name()))
+                .cloned()
+                .collect(),
+            None => self.registry.connected(servers),
+        };
+        McpRuntime::new(connected, spill)
     }
 
     /// Adds names to, or takes them from, what the active layer enables; what was in force before is written out

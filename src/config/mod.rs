@@ -4,6 +4,7 @@
 //! vars, paths, yaml, names      where things are, what words mean
 //! app_config, clients           config.yaml → AppConfig, once
 //! role, session (session_file)  what people keep
+//! agent                         who does what with which tools
 //! mcp_files                     which MCP files count, and whether a directory's may
 //! input                         what the person wants said
 //! tool_scope                    which tools and servers a request sees: one pure function
@@ -13,6 +14,7 @@
 //!
 //! Never prints, never asks the person, never waits for a server or a provider.
 
+mod agent;
 mod app_config;
 mod clients;
 mod enabled;
@@ -35,6 +37,7 @@ mod tool_scope;
 mod vars;
 mod yaml;
 
+pub use agent::{Agent, AgentLayer, AgentVariable, Delegation};
 pub use app_config::{AppConfig, DEFAULT_MAX_ROUNDS, KeyKind, KeySpec, Keybindings, Wrap};
 pub use clients::Client;
 pub use info::Info;
@@ -43,7 +46,7 @@ pub use mcp_files::{McpFiles, Trust, WorkspaceFile, load_mcp};
 pub use models::ModelRef;
 pub use names::{ALL, Aliases, Choice, Names};
 pub use paths::{NameKind, Paths, check_name};
-pub use request_context::{AgentLayer, Bootstrap, Layer, RequestContext, SessionFate, remove_role};
+pub use request_context::{Bootstrap, Layer, RequestContext, SessionFate, remove_role};
 pub use role::{LayerSettings, Role, Variables, shell};
 pub use session::{Saved, Session, TEMP_SESSION, remove as remove_session};
 pub use settings::{Setting, SettingSpec};

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::agent::AgentLayer;
 use super::app_config::AppConfig;
 use super::paths::{NameKind, Paths};
 use super::request::{Turn, last_answer};
@@ -16,7 +17,7 @@ use super::tool_scope::Unknown;
 use super::vars::Env;
 use crate::chat::Message;
 use crate::function::Functions;
-use crate::mcp::McpRegistry;
+use crate::mcp::{ConnectedServer, McpRegistry};
 use crate::utils::{Error, Result};
 
 /// What a context starts from.
@@ -33,17 +34,6 @@ pub struct Bootstrap {
     pub functions: Functions,
     /// The directory coyote runs in.
     pub cwd: PathBuf,
-}
-
-/// What an agent contributes while one is active.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct AgentLayer {
-    /// Its name.
-    pub name: String,
-    /// Its system prompt.
-    pub instructions: String,
-    /// What it sets.
-    pub settings: LayerSettings,
 }
 
 /// A layer of the cascade, the most specific first (`H-35`).
@@ -84,6 +74,8 @@ pub struct RequestContext {
     pub(super) functions: Functions,
     pub(super) role: Option<Role>,
     pub(super) agent: Option<AgentLayer>,
+    /// The servers of a delegate, which holds them itself; the registry does not know that it does.
+    pub(super) own_servers: Option<Vec<Arc<ConnectedServer>>>,
     pub(super) session: Option<Session>,
     /// What was said last without a session.
     pub(super) last: Vec<Message>,
@@ -106,6 +98,7 @@ impl RequestContext {
             functions: bootstrap.functions,
             role: None,
             agent: None,
+            own_servers: None,
             session: None,
             last: Vec::new(),
             turn: None,
@@ -152,6 +145,11 @@ impl RequestContext {
             }
         }
         std::mem::take(&mut self.warnings)
+    }
+
+    /// Adds warnings that came up elsewhere on this context's behalf.
+    pub fn warn(&mut self, warnings: impl IntoIterator<Item = String>) {
+        self.warnings.extend(warnings);
     }
 
     // Layers.
@@ -217,6 +215,50 @@ impl RequestContext {
     /// Puts an agent's layer in or takes it out.
     pub fn set_agent(&mut self, agent: Option<AgentLayer>) {
         self.agent = agent;
+        if self.session.is_none() {
+            self.last = Vec::new(); // another's words are no context for it
+        }
+    }
+
+    /// Leaves the agent.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn exit_agent(&mut self) -> Result<()> {
+        if self.agent.is_none() {
+            return Err(Error::user("no agent is active"));
+        }
+        self.set_agent(None);
+        Ok(())
+    }
+
+    /// A context for a delegate of this one: the same configuration and the same tools to choose from, and nothing
+    /// of what was said or switched here (`H-33`).
+    pub fn for_delegate(&self, agent: AgentLayer) -> Self {
+        let mut delegate = Self::new(Bootstrap {
+            paths: self.paths.clone(),
+            app: self.configured.clone(),
+            env: self.env.clone(),
+            mcp: Arc::clone(&self.registry),
+            functions: self.functions.clone(),
+            cwd: self.cwd.clone(),
+        });
+        // A server found on this machine is a client here only.
+        delegate.app.clients.clone_from(&self.app.clients);
+        delegate.app.save = false;
+        delegate.agent = Some(agent);
+        delegate.own_servers = Some(Vec::new());
+        delegate
+    }
+
+    /// Gives a delegate the servers it acquired; the registry is not asked for any.
+    pub fn set_own_servers(&mut self, servers: Vec<Arc<ConnectedServer>>) {
+        self.own_servers = Some(servers);
+    }
+
+    /// Whether the servers are this context's own rather than the registry's.
+    pub fn owns_servers(&self) -> bool {
+        self.own_servers.is_some()
     }
 
     /// The session, while there is one.
@@ -261,7 +303,8 @@ impl RequestContext {
         }
     }
 
-    pub(super) fn variables(&self) -> Variables {
+    /// What `{{__name__}}` stands for now.
+    pub fn variables(&self) -> Variables {
         Variables::now(&self.env, &self.cwd)
     }
 

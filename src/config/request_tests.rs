@@ -343,6 +343,7 @@ fn the_system_prompt_is_the_agents_then_the_roles() {
             temperature: Some(0.4),
             ..LayerSettings::default()
         },
+        ..AgentLayer::default()
     }));
     assert_eq!(context.system().as_deref(), Some("Agent"));
     assert_eq!(context.temperature(), Some(0.4));

@@ -282,13 +282,26 @@ impl Variables {
 
     /// Replaces every `{{__name__}}` that is known; the rest stays as it is.
     pub fn interpolate(&self, text: &str) -> String {
+        self.interpolate_with(text, &std::collections::BTreeMap::new())
+    }
+
+    /// The same with values of one's own, which come first and are never looked at for placeholders themselves.
+    pub fn interpolate_with(
+        &self,
+        text: &str,
+        own: &std::collections::BTreeMap<String, String>,
+    ) -> String {
         let mut result = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
             result.push_str(before);
             let known = after.split_once("}}").and_then(|(name, after)| {
-                let value = self.0.iter().find(|(known, _)| *known == name.trim())?;
-                Some((value.1.as_str(), after))
+                let name = name.trim();
+                let builtin = || self.0.iter().find(|(known, _)| *known == name);
+                let value = own
+                    .get(name)
+                    .or_else(|| builtin().map(|(_, value)| value))?;
+                Some((value.as_str(), after))
             });
             if let Some((value, after)) = known {
                 result.push_str(value);

@@ -248,6 +248,15 @@ impl ToolScope {
         }
     }
 
+    /// The same for an agent: it may ask the person, and start others where it is allowed to (`H-33`).
+    #[must_use]
+    pub fn for_agent(mut self, may_delegate: bool) -> Self {
+        let mut functions = Arc::unwrap_or_clone(self.functions);
+        functions.append_agent_functions(may_delegate);
+        self.functions = Arc::new(functions);
+        self
+    }
+
     /// The servers a model can reach, by configured name (`M-33`).
     pub fn servers(&self) -> Vec<ServerName> {
         select_enabled_mcp_servers(&self.functions, &self.mcp)

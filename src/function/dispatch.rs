@@ -12,6 +12,8 @@ use serde_json::Value;
 use super::env::DispatchEnv;
 use super::error::FunctionError;
 use super::local::{self, LocalTool};
+use super::questions::{self, UserFunction};
+use super::supervisor::{self, AgentFunction};
 use super::tracker::Tracker;
 use super::user_tools::{self, UserTool};
 use super::{meta, permission};
@@ -40,6 +42,10 @@ enum Target<'f> {
     Local(LocalTool),
     /// A program of the person's.
     User(&'f UserTool),
+    /// A question of an agent to the person.
+    Ask(UserFunction),
+    /// Something about an agent's delegates.
+    Agent(AgentFunction),
     /// Nothing.
     Unknown,
 }
@@ -116,6 +122,15 @@ fn resolve<'f>(env: &'f DispatchEnv, call: &ToolCall) -> Target<'f> {
     if let Some(tool) = functions.local.get(call.name.as_str()) {
         return Target::Local(*tool);
     }
+    // Declared for agents only.
+    if functions.declaration(&call.name).is_some() {
+        if let Some(function) = UserFunction::named(&call.name) {
+            return Target::Ask(function);
+        }
+        if let Some(function) = AgentFunction::named(&call.name) {
+            return Target::Agent(function);
+        }
+    }
     if let Some((function, server)) = split_meta_function(&call.name) {
         let server = env.mcp.names().server(server).cloned();
         return Target::Meta { function, server };
@@ -149,14 +164,14 @@ async fn lanes(
     for (target, asks) in targets.iter().zip(asks) {
         let lane = match target {
             Target::Meta { .. } if asks => Lane::InOrder,
-            Target::Meta { .. } | Target::Unknown => Lane::Concurrent,
+            Target::Meta { .. } | Target::Agent(_) | Target::Unknown => Lane::Concurrent,
             Target::Local(tool) if tool.is_read_only() && !changed => Lane::Concurrent,
-            Target::Local(_) | Target::User(_) => Lane::InOrder,
+            Target::Local(_) | Target::User(_) | Target::Ask(_) => Lane::InOrder,
         };
         changed |= match target {
             Target::Local(tool) => !tool.is_read_only(),
             Target::User(_) => true,
-            Target::Meta { .. } | Target::Unknown => false,
+            Target::Meta { .. } | Target::Ask(_) | Target::Agent(_) | Target::Unknown => false,
         };
         lanes.push(lane);
     }
@@ -246,6 +261,8 @@ async fn execute(
         Target::User(tool) => user_tools::run(tool, env, &call.arguments)
             .await
             .map(ToolOutput::ok),
+        Target::Ask(function) => questions::run(*function, env, &call.arguments).await,
+        Target::Agent(function) => supervisor::run(*function, env, &call.arguments).await,
         Target::Unknown => Err(unknown_function(env, &call.name)),
     }
 }
@@ -379,9 +396,12 @@ fn bound(env: &DispatchEnv, target: &Target<'_>, output: ToolOutput) -> ToolOutp
     };
     match target {
         Target::Meta { .. } if !output.is_error => output,
-        Target::Meta { .. } | Target::Local(_) | Target::User(_) | Target::Unknown => {
-            cut_output(output, limit)
-        }
+        Target::Meta { .. }
+        | Target::Local(_)
+        | Target::User(_)
+        | Target::Ask(_)
+        | Target::Agent(_)
+        | Target::Unknown => cut_output(output, limit),
     }
 }
 

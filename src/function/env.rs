@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use super::Functions;
 use super::permission::Approval;
+use super::supervisor::Supervisor;
 use crate::chat::{Ask, NoticeSink};
 use crate::mcp::runtime::McpRuntime;
 use crate::mcp::spec::Confirm;
@@ -67,6 +68,8 @@ pub struct DispatchEnv {
     pub abort: AbortToken,
     /// Relative paths of local tools start here, and commands run here.
     pub cwd: PathBuf,
+    /// Who runs the delegates of an agent that may have some.
+    pub supervisor: Option<Arc<Supervisor>>,
     /// Environment variables that programs do not inherit: the ones coyote reads provider keys from.
     pub scrub_env: Arc<[String]>,
 }

@@ -13,6 +13,8 @@ mod local;
 mod meta;
 mod permission;
 mod process;
+mod questions;
+pub mod supervisor;
 #[cfg(test)]
 mod testing;
 mod tracker;
@@ -24,6 +26,7 @@ use std::path::Path;
 pub use dispatch::dispatch;
 pub use env::{Approvals, DispatchEnv, Limits};
 pub use error::FunctionError;
+pub use supervisor::{AgentSummary, DelegateRunner, DelegationLimits, Job, Report, Supervisor};
 pub use tracker::Tracker;
 
 use crate::chat::FunctionDeclaration;
@@ -122,6 +125,19 @@ impl Functions {
             if self.user.remove(&declaration.name).is_some() {
                 tracing::warn!(name = %declaration.name, "a tool is hidden by an MCP server's function of that name");
             }
+            self.declarations
+                .retain(|other| other.name != declaration.name);
+            self.declarations.push(declaration);
+        }
+    }
+
+    /// Declares what agents have besides: questions to the person and, where it is allowed, delegates (`H-33`).
+    pub fn append_agent_functions(&mut self, may_delegate: bool) {
+        let questions = questions::UserFunction::ALL.map(questions::UserFunction::declaration);
+        let delegation = supervisor::AgentFunction::ALL.map(supervisor::AgentFunction::declaration);
+        let delegation = delegation.into_iter().filter(|_| may_delegate);
+        for declaration in questions.into_iter().chain(delegation) {
+            self.user.remove(&declaration.name);
             self.declarations
                 .retain(|other| other.name != declaration.name);
             self.declarations.push(declaration);

@@ -70,6 +70,7 @@ impl Bench {
             sink: Arc::clone(&sink) as Arc<dyn NoticeSink>,
             abort: AbortToken::new(),
             cwd: std::fs::canonicalize(dir.path()).unwrap(),
+            supervisor: None,
             scrub_env: Arc::from([]),
         };
         Self {

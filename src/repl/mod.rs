@@ -142,7 +142,7 @@ impl Repl {
     async fn prelude(&mut self, prelude: &str) -> Flow {
         let in_force = {
             let ctx = self.ctx.read();
-            ctx.role().is_some() || ctx.session().is_some()
+            ctx.role().is_some() || ctx.session().is_some() || ctx.agent().is_some()
         };
         if in_force {
             return Flow::Continue;

@@ -5,9 +5,12 @@
 //! to the person through [`NoticeSink`] and [`Ask`] only. `.continue` and `.regenerate` are turns whose
 //! [`Input`] the [`RequestContext`] makes.
 
+mod delegate;
 mod preview;
 pub mod state;
 mod waiting;
+
+pub use delegate::load_agent;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +20,7 @@ use parking_lot::RwLock;
 use crate::chat::{Ask, NoticeSink, ToolCall, Usage};
 use crate::client::{self, Client, ClientError, EventStream};
 use crate::config::{Input, RequestContext, Saved, ToolScope};
-use crate::function::{Approvals, DispatchEnv, Tracker, dispatch};
+use crate::function::{Approvals, DispatchEnv, Supervisor, Tracker, dispatch};
 use crate::utils::abort::unless_aborted;
 use crate::utils::{AbortToken, Error, Result};
 use state::{Effect, Ending, Signal, Turn};
@@ -77,11 +80,15 @@ pub async fn run(ctx: &Arc<RwLock<RequestContext>>, input: Input, deps: &Deps) -
         turn: Turn::new(ctx.read().app().max_rounds),
         tracker: Tracker::default(),
         scope: ToolScope::default(),
+        supervisor: supervisor(ctx, deps),
         stream: None,
         recorded: 0,
         failure: None,
     };
     let ending = driver.drive().await;
+    if let Some(supervisor) = driver.supervisor.take() {
+        end_delegates(&supervisor, deps).await;
+    }
     let (turn, failure) = (driver.turn, driver.failure);
     keep(ctx, deps);
     match (ending, failure) {
@@ -93,6 +100,30 @@ pub async fn run(ctx: &Arc<RwLock<RequestContext>>, input: Input, deps: &Deps) -
             usage: turn.usage(),
             rounds: turn.rounds(),
         }),
+    }
+}
+
+/// Who runs the delegates of this turn, when the agent in force may have some.
+fn supervisor(ctx: &Arc<RwLock<RequestContext>>, deps: &Deps) -> Option<Arc<Supervisor>> {
+    let delegation = ctx.read().agent()?.delegation.clone();
+    if !delegation.offered() {
+        return None;
+    }
+    let runner = Arc::new(delegate::Delegates {
+        ctx: Arc::clone(ctx),
+        deps: deps.clone(),
+    });
+    Some(Supervisor::new(runner, delegation.limits(), &deps.abort))
+}
+
+/// Delegates end with their parent.
+async fn end_delegates(supervisor: &Supervisor, deps: &Deps) {
+    let unfinished = supervisor.end().await;
+    if !unfinished.is_empty() && !deps.abort.is_cancelled() {
+        deps.sink.notice(crate::chat::Notice::Info(format!(
+            "ended with the turn, before they were done: {}",
+            unfinished.join(", ")
+        )));
     }
 }
 
@@ -152,6 +183,7 @@ struct Driver<'a> {
     tracker: Tracker,
     /// What the last request offered, which is what its calls run against.
     scope: ToolScope,
+    supervisor: Option<Arc<Supervisor>>,
     stream: Option<EventStream>,
     /// How many of the machine's messages the context has.
     recorded: usize,
@@ -273,6 +305,7 @@ impl Driver<'_> {
             sink: Arc::clone(&self.deps.sink),
             abort: self.deps.abort.clone(),
             cwd: ctx.cwd().to_path_buf(),
+            supervisor: self.supervisor.clone(),
             scrub_env: ctx.app().key_variables().into(),
         }
     }

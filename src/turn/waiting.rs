@@ -27,7 +27,7 @@ pub(super) async fn for_servers(
             Ok((_, facts)) => ctx.may_call_functions(&facts),
             Err(_) => ctx.app().function_calling_support,
         };
-        if !may_call {
+        if !may_call || ctx.owns_servers() {
             return Ok(());
         }
         (
