@@ -218,6 +218,17 @@ pub enum McpVerb {
         #[arg(long, requires = "raw", value_name = "N")]
         item: Option<usize>,
     },
+    /// Show a prompt as a model would be asked with it; asks nobody
+    Prompt {
+        /// The server
+        #[arg(add = ArgValueCompleter::new(complete::servers))]
+        server: String,
+        /// The prompt
+        name: String,
+        /// A value for each argument of the prompt
+        #[arg(value_name = "KEY=VALUE")]
+        arguments: Vec<String>,
+    },
     /// Ask a server whether it is there
     Ping {
         /// The server

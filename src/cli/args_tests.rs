@@ -54,7 +54,6 @@ fn an_unknown_option_is_a_usage_error_with_the_nearest_name_and_never_text() {
     // These come with what they name.
     refused(&["-a", "agent", "hi"]);
     refused(&["--macro", "m"]);
-    refused(&["mcp", "prompt", "s", "p"]);
 }
 
 #[test]

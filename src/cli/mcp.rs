@@ -11,16 +11,17 @@ use serde_json::{Map, Value, json};
 
 use super::args::Kind;
 use super::mcp_text::{
-    pretty, prompt_arguments, read_text, result_text, search_text, server_json, server_row, summary,
+    pretty, read_text, result_text, search_text, server_json, server_row, summary,
 };
 use super::plan::{Mcp, Verb};
 use crate::chat::{Activity, CallId, Notice, NoticeSink as _, ToolOutput};
 use crate::mcp::catalog::{Catalog, CatalogItem, CatalogKind};
+use crate::mcp::prompt::ArgumentError;
 use crate::mcp::runtime::{DescribeRequest, InvokeRequest, McpRuntime, ReadRequest, SearchRequest};
 use crate::mcp::spill::SpillDir;
 use crate::mcp::{
     CallContext, ConnectedServer, ListKind, McpError, McpRegistry, ServerName, ServerState,
-    ServerStatus,
+    ServerStatus, prompt,
 };
 use crate::render::Ui;
 use crate::utils::{AbortToken, Error, Exit, Result, abort::unless_aborted, fuzzy, text};
@@ -325,7 +326,10 @@ impl Tools {
                     CatalogKind::Resource => {
                         row.insert(1, item.mime_type.clone().unwrap_or_default());
                     }
-                    CatalogKind::Prompt => row.insert(1, prompt_arguments(item)),
+                    CatalogKind::Prompt => {
+                        let arguments = item.arguments.as_deref().unwrap_or_default();
+                        row.insert(1, prompt::starred(arguments));
+                    }
                     CatalogKind::Tool | CatalogKind::ResourceTemplate => {}
                 }
                 if several {
@@ -402,6 +406,7 @@ impl Tools {
                 self.read_raw(&runtime, name, uri, arguments.as_ref(), *item)
                     .await
             }
+            Verb::Prompt { name, words } => self.prompt(&runtime, server.name(), name, words).await,
             Verb::Ping => {
                 let start = Instant::now();
                 server.ping(&cx).await?;
@@ -416,6 +421,37 @@ impl Tools {
                 Ok(Exit::Success)
             }
         }
+    }
+
+    /// Prints a prompt as it would be asked, and asks nobody (`P-08`).
+    async fn prompt(
+        &self,
+        runtime: &McpRuntime,
+        server: &ServerName,
+        name: &str,
+        words: &[String],
+    ) -> Result<Exit> {
+        let cx = self.context();
+        let declared = runtime.declared_prompt(server, name, &cx).await;
+        let declared = declared.map_err(|error| {
+            Error::from(error).hint(format!("`coyote mcp prompts {server}` lists its prompts"))
+        })?;
+        let declared = declared.arguments.unwrap_or_default();
+        let wrong = |error: ArgumentError| Error::user(error).hint(prompt::takes(&declared));
+        let given = prompt::pairs(words).map_err(wrong)?;
+        prompt::check_declared(&declared, &given).map_err(wrong)?;
+        prompt::check_required(&declared, &given).map_err(wrong)?;
+        let answer = runtime.get_prompt(server, name, &given, &cx).await?;
+        if self.json {
+            self.print_json(&answer.raw);
+            return Ok(Exit::Success);
+        }
+        let mut shown = answer.block?.text;
+        if self.ui.stdout_is_terminal() {
+            shown.push('\n');
+        }
+        self.ui.out(&shown);
+        Ok(Exit::Success)
     }
 
     /// Prints an answer; one that is an error makes the process fail (`H-06`).

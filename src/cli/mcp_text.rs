@@ -115,19 +115,6 @@ pub(super) fn summary(item: &CatalogItem) -> String {
         .to_owned()
 }
 
-/// `name* other`: required arguments carry a star.
-pub(super) fn prompt_arguments(item: &CatalogItem) -> String {
-    let arguments = item.arguments.as_deref().unwrap_or_default();
-    let marked: Vec<String> = arguments
-        .iter()
-        .map(|argument| {
-            let mark = if argument.required { "*" } else { "" };
-            format!("{}{mark}", argument.name)
-        })
-        .collect();
-    marked.join(" ")
-}
-
 pub(super) fn pretty(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string());
     text + "\n"

@@ -219,6 +219,13 @@ pub enum Verb {
         /// Which content, from 1.
         item: Option<usize>,
     },
+    /// A prompt, filled in.
+    Prompt {
+        /// The prompt.
+        name: String,
+        /// `KEY=VALUE` each.
+        words: Vec<String>,
+    },
     /// Is it there?
     Ping,
 }
@@ -500,6 +507,11 @@ fn mcp(verb: McpVerb) -> Result<Mcp, clap::Error> {
             };
             ask(server, verb)
         }
+        McpVerb::Prompt {
+            server,
+            name,
+            arguments: words,
+        } => ask(server, Verb::Prompt { name, words }),
         McpVerb::Ping { server } => ask(server, Verb::Ping),
     }
 }

@@ -299,10 +299,8 @@ async fn run_meta(
             env.mcp.read(server, request, &cx).await
         }
         MetaFunction::Prompt => {
-            meta::prompt(name, passed)?;
-            return Err(FunctionError::failed(
-                "prompts of MCP servers cannot be used by models yet; the user can look at them",
-            ));
+            let request = meta::prompt(name, passed)?;
+            env.mcp.prompt(server, request, &cx).await
         }
     };
     answered.map_err(|error| match error {

@@ -16,47 +16,35 @@ async fn bench() -> (Bench, Peer) {
 }
 
 /// Each meta-function's call and the method it must end in.
-fn five() -> [(&'static str, Value, Option<&'static str>); 5] {
+fn five() -> [(&'static str, Value, &'static str); 5] {
     [
         (
             "mcp_invoke_docs",
             json!({"tool": "look", "arguments": {"a": 1}}),
-            Some("tools/call"),
+            "tools/call",
         ),
         (
             "mcp_search_docs",
             json!({"query": "long"}),
-            Some("resources/list"),
+            "resources/list",
         ),
-        (
-            "mcp_describe_docs",
-            json!({"tool": "look"}),
-            Some("tools/list"),
-        ),
+        ("mcp_describe_docs", json!({"tool": "look"}), "tools/list"),
         (
             "mcp_read_docs",
             json!({"uri": "x://long"}),
-            Some("resources/read"),
+            "resources/read",
         ),
-        ("mcp_prompt_docs", json!({"prompt": "greet"}), None),
+        ("mcp_prompt_docs", json!({"prompt": "greet"}), "prompts/get"),
     ]
 }
 
-fn assert_routed(name: &str, output: &ToolOutput, peer: &Peer, method: Option<&str>) {
+fn assert_routed(name: &str, output: &ToolOutput, peer: &Peer, method: &str) {
     let methods = peer.methods();
-    if let Some(method) = method {
-        assert!(!output.is_error, "{name}: {}", output.to_text());
-        assert!(
-            methods.iter().any(|asked| asked == method),
-            "{name}: {methods:?}"
-        );
-    } else {
-        assert!(
-            output.is_error && output.to_text().contains("prompts"),
-            "{name}"
-        );
-        assert_eq!(methods, [""; 0], "{name} asks the server nothing yet");
-    }
+    assert!(!output.is_error, "{name}: {}", output.to_text());
+    assert!(
+        methods.iter().any(|asked| asked == method),
+        "{name}: {methods:?}"
+    );
     let is_invoke = name.starts_with("mcp_invoke");
     assert_eq!(
         methods.iter().any(|asked| asked == "tools/call"),
@@ -83,6 +71,21 @@ async fn all_five_reach_their_handler_concurrently() {
             .await;
         assert_routed(name, &outputs[0], &peer, method);
     }
+}
+
+#[tokio::test]
+async fn a_prompt_is_one_text_and_nothing_in_the_transcript() {
+    let (mut bench, peer) = bench().await;
+    let output = bench
+        .call("mcp_prompt_docs", json!({"prompt": "greet"}))
+        .await;
+    assert_eq!(output.value, json!("[user]\nSay hello"));
+    assert_eq!(output.images, []);
+    let asked = &peer.asked("prompts/get")[0]["params"];
+    assert_eq!(
+        (&asked["name"], &asked["arguments"]),
+        (&json!("greet"), &json!({}))
+    );
 }
 
 #[tokio::test]

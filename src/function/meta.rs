@@ -7,11 +7,9 @@ use super::args::Args;
 use super::error::FunctionError;
 use crate::chat::{Arguments, FunctionDeclaration};
 use crate::mcp::catalog::CatalogKind;
+use crate::mcp::prompt::PromptRequest;
 use crate::mcp::runtime::{DescribeRequest, InvokeRequest, ReadRequest, SearchRequest};
 use crate::mcp::{McpServerFeatures, MetaFunction, ModelServerName, meta_function_name};
-
-/// Whether `mcp_prompt_*` is offered to models: switched on together with its handler.
-const PROMPTS_OFFERED: bool = false;
 
 /// How many items a search returns unless it says otherwise, and at most (`M-42`).
 const TOP_K: u64 = 8;
@@ -23,7 +21,7 @@ fn is_declared(function: MetaFunction, features: &McpServerFeatures) -> bool {
         MetaFunction::Invoke => features.tools,
         MetaFunction::Search | MetaFunction::Describe => true,
         MetaFunction::Read => features.resources,
-        MetaFunction::Prompt => features.prompts && PROMPTS_OFFERED,
+        MetaFunction::Prompt => features.prompts,
     }
 }
 
@@ -71,7 +69,10 @@ fn description(function: MetaFunction, features: &McpServerFeatures) -> String {
             search = named(MetaFunction::Search),
         ),
         MetaFunction::Prompt => format!(
-            "Renders a prompt of the MCP server `{server}`; {describe} with kind `prompt` lists its arguments.",
+            "Renders a prompt of the MCP server `{server}` and returns its messages as one text, each under its \
+             role, `[user]` or `[assistant]`. Use it as instructions or material for your own work; nothing is \
+             sent to the user. {search} finds prompts, {describe} with kind `prompt` lists a prompt's arguments.",
+            search = named(MetaFunction::Search),
             describe = named(MetaFunction::Describe),
         ),
     }
@@ -111,6 +112,12 @@ fn next_steps(features: &McpServerFeatures) -> String {
         steps.push(format!(
             "read a resource with {}",
             named(MetaFunction::Read, server)
+        ));
+    }
+    if features.prompts {
+        steps.push(format!(
+            "render a prompt with {}",
+            named(MetaFunction::Prompt, server)
         ));
     }
     steps.push(format!(
@@ -168,7 +175,8 @@ fn parameters(function: MetaFunction) -> Value {
                 "prompt": { "type": "string", "description": "The prompt's name, exactly as found" },
                 "arguments": {
                     "type": "object", "additionalProperties": { "type": "string" },
-                    "description": "The prompt's arguments: a string for each name"
+                    "description": "String values only; prompt arguments have no schemas. Leave optional ones out \
+                                    that you do not need"
                 },
             }),
             vec!["prompt"],
@@ -251,12 +259,13 @@ pub(super) fn read(name: &str, passed: &Arguments) -> Result<ReadRequest, Functi
     })
 }
 
-/// Checks the arguments for [`MetaFunction::Prompt`], whose handler is still to come.
-pub(super) fn prompt(name: &str, passed: &Arguments) -> Result<(), FunctionError> {
+/// What `name` was called with, for [`MetaFunction::Prompt`] (`P-30`).
+pub(super) fn prompt(name: &str, passed: &Arguments) -> Result<PromptRequest, FunctionError> {
     let args = args(MetaFunction::Prompt, name, passed)?;
-    args.required_word("prompt")?;
-    args.object("arguments")?;
-    Ok(())
+    Ok(PromptRequest {
+        prompt: args.required_word("prompt")?.to_owned(),
+        arguments: args.object("arguments")?.cloned().unwrap_or_default(),
+    })
 }
 
 fn args<'a>(

@@ -43,15 +43,18 @@ fn emission_follows_the_features() {
         ["mcp_search_s", "mcp_describe_s", "mcp_read_s"]
     );
     assert_eq!(row(false, false, false), ["mcp_search_s", "mcp_describe_s"]);
-    // Prompts are found and described; the function that renders them is not offered yet.
-    assert_eq!(row(false, false, true), ["mcp_search_s", "mcp_describe_s"]);
+    assert_eq!(
+        row(false, false, true),
+        ["mcp_search_s", "mcp_describe_s", "mcp_prompt_s"]
+    );
     assert_eq!(
         row(true, true, true),
         [
             "mcp_invoke_s",
             "mcp_search_s",
             "mcp_describe_s",
-            "mcp_read_s"
+            "mcp_read_s",
+            "mcp_prompt_s"
         ]
     );
 }

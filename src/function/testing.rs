@@ -280,6 +280,9 @@ fn result_of(message: &Value) -> Value {
             {"uri": message["params"]["uri"], "mimeType": "text/plain", "text": "é🦊 line\n".repeat(20_000)}
         ]}),
         "prompts/list" => json!({"prompts": [{"name": "greet"}]}),
+        "prompts/get" => {
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": "Say hello"}}]})
+        }
         "tools/call" => {
             json!({"content": [{"type": "text", "text": format!("called {}", message["params"]["name"])}]})
         }

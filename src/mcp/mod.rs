@@ -9,6 +9,7 @@
 //!                                                       ├─ handler                  what servers say unasked
 //!                                                       └─ pager                    lists, bounded
 //! runtime ─┬─ catalog, template, decode                              what the model can ask for
+//!          ├─ prompt, flatten                                        prompts, for models and people
 //!          └─ render, spill                                          what the model gets to read
 //! ```
 
@@ -23,6 +24,7 @@ mod entry;
 pub mod error;
 pub mod factory;
 pub mod fit;
+pub mod flatten;
 pub mod handler;
 mod handshake;
 mod incoming;
@@ -31,6 +33,7 @@ mod link;
 pub mod pager;
 pub mod pieces;
 pub mod process;
+pub mod prompt;
 pub mod rank;
 pub mod registry;
 mod remote;

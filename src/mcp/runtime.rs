@@ -313,7 +313,12 @@ impl McpRuntime {
         read.await?
     }
 
-    fn target<'a>(&'a self, name: &ServerName) -> Result<Target<'a>, McpError> {
+    /// Where payloads go.
+    pub(super) fn spill(&self) -> &SpillDir {
+        &self.inner.spill
+    }
+
+    pub(super) fn target<'a>(&'a self, name: &ServerName) -> Result<Target<'a>, McpError> {
         let handle = self.inner.servers.get(name);
         let model_name = self.inner.names.model_name(name);
         if let (Some(handle), Some(model_name)) = (handle, model_name) {

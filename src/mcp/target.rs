@@ -26,7 +26,7 @@ use crate::utils::text;
 /// How long a read waits, once the content is there, for the walk that tells its audience (`M-55`).
 const AUDIENCE_WAIT: Duration = Duration::from_millis(500);
 /// Longest identifier that an error repeats, in bytes.
-const QUOTED_BYTES: usize = 256;
+pub(super) const QUOTED_BYTES: usize = 256;
 /// How many variables of a template an error names.
 const VARIABLES: usize = 16;
 /// How many near identifiers an error offers.

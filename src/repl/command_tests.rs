@@ -289,7 +289,7 @@ fn a_wrong_word_lists_the_right_ones() {
     );
     assert_eq!(
         error.hints(),
-        ["`.list roles|sessions|tools|mcp-servers` is how it is used"]
+        ["`.list roles|sessions|tools|mcp-servers|prompts` is how it is used"]
     );
 }
 

@@ -29,7 +29,7 @@ fn an_unknown_option_is_a_usage_error_with_the_nearest_name() {
         &["-a", "agent"][..],
         &["--macro", "m"],
         &["mcp"],
-        &["mcp", "prompt", "s", "p"],
+        &["mcp", "prompt", "s"],
         &["-c", "-e", "x"],
     ] {
         home.coyote(args).fails(2);
@@ -74,6 +74,7 @@ fn help_lists_what_there_is() {
         "resources",
         "templates",
         "prompts",
+        "prompt ",
         "search",
         "describe",
         "call",

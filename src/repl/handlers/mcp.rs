@@ -15,6 +15,9 @@ use crate::utils::{Error, Result, text};
 /// Longer than any start may take by default; a server still connecting then is said to be.
 const START_LIMIT: Duration = Duration::from_mins(1);
 
+/// How long a command waits for a server that it needs and that is still connecting (`M-13`).
+pub(super) const CONNECTING_LIMIT: Duration = Duration::from_secs(10);
+
 /// Starts what the next request would see, in the background; what fails is said when it fails.
 pub(in crate::repl) fn start_selected(repl: &Repl) {
     let servers = repl.ctx.read().selection().servers;

@@ -6,6 +6,7 @@ mod edit;
 mod info;
 mod mcp;
 mod prompt;
+mod prompts;
 mod role;
 mod session;
 mod settings;
@@ -68,7 +69,7 @@ pub(super) async fn run(repl: &mut Repl, command: ReplCommand) -> Result<Flow> {
             ListTopic::Sessions => session::list(repl),
             ListTopic::Tools => tools::list(repl),
             ListTopic::McpServers => mcp::list(repl),
-            ListTopic::Prompts => prompt::list(repl).await?,
+            ListTopic::Prompts => prompts::list(repl).await?,
         },
         ReplCommand::Tool { switch, names } => tools::switch(repl, switch, &names)?,
         ReplCommand::Mcp(command) => match command {
