@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::ServerName;
 use super::handler::Inbox;
 use crate::chat::Progress;
-use crate::utils::text;
+use crate::utils::{AbortToken, text};
 
 /// The code of errors that are ours and not the server's; no server can send it, see [`error_data`].
 pub(crate) const LOCAL_ERROR: ErrorCode = ErrorCode(i32::MIN);
@@ -60,6 +60,8 @@ pub(crate) struct Link {
     inbox: Inbox,
     handshake: OnceLock<Handshake>,
     state: Mutex<LinkState>,
+    /// Cancelled when `state.ended` is known.
+    over: AbortToken,
 }
 
 #[derive(Debug, Default)]
@@ -96,6 +98,7 @@ impl Link {
             inbox,
             handshake: OnceLock::new(),
             state: Mutex::default(),
+            over: AbortToken::new(),
         })
     }
 
@@ -135,6 +138,12 @@ impl Link {
             at: Instant::now(),
             expired,
         });
+        self.over.cancel();
+    }
+
+    /// Returns when the connection has ended.
+    pub(crate) async fn wait_ended(&self) {
+        self.over.cancelled().await;
     }
 
     /// Whether the request still waits for its answer.

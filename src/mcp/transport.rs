@@ -7,6 +7,7 @@
 
 use std::future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
@@ -25,6 +26,9 @@ pub const MESSAGE_MAX: usize = 128 * 1024 * 1024;
 const OUTGOING_MAX: usize = 1024;
 /// Messages that wait for rmcp to take them.
 const INCOMING_MAX: usize = 16;
+
+/// How long the reader may take to say how a server ended that does not read any more: it drains first.
+const LAST_WORD: Duration = DRAIN.saturating_mul(2);
 
 /// Why a message could not be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -86,16 +90,19 @@ impl PipeTransport {
         let (written, done) = oneshot::channel();
         // Here and not in the future: messages leave in the order in which they were sent.
         match self.outgoing.try_send(Outgoing { line, written }) {
-            Ok(()) => Ok(done),
             Err(mpsc::error::TrySendError::Full(_)) => Err(SendError::NotReading),
-            Err(mpsc::error::TrySendError::Closed(_)) => Err(self.ended()),
+            // `done` sees that the line was dropped, like one that could not be written.
+            Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => Ok(done),
         }
     }
+}
 
-    fn ended(&self) -> SendError {
-        let ended = self.link.ended();
-        SendError::Ended(ended.map_or_else(|| "it closed its input".into(), |end| end.reason))
-    }
+/// Why nothing can be written any more. A server that exits closes its input first and its end becomes known a
+/// moment later, from the reader: that says more, so it is waited for.
+async fn input_closed(link: &Link) -> SendError {
+    let _ = tokio::time::timeout(LAST_WORD, link.wait_ended()).await;
+    let ended = link.ended();
+    SendError::Ended(ended.map_or_else(|| "it closed its input".into(), |end| end.reason))
 }
 
 impl Transport<RoleClient> for PipeTransport {
@@ -106,8 +113,13 @@ impl Transport<RoleClient> for PipeTransport {
         item: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), SendError>> + Send + 'static {
         let queued = self.enqueue(&item);
-        let ended = self.ended();
-        async move { queued?.await.map_err(|_| ended) }
+        let link = Arc::clone(&self.link);
+        async move {
+            match queued?.await {
+                Ok(()) => Ok(()),
+                Err(_) => Err(input_closed(&link).await),
+            }
+        }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
