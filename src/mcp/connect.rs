@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, RwLock};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 
 use super::connection::{CallFailure, Connection, Limits};
-use super::handler::Changes;
+use super::handler::{Changes, PerKind};
 use super::kept::Kept;
 use super::link::Ended;
 use super::pager::{Next, Pager};
@@ -289,6 +290,7 @@ impl ConnectedServer {
         cx: &CallContext,
     ) -> Result<Value, McpError> {
         let connection = self.connection(operation, cx).await?;
+        self.changes.set_asked(true);
         let again = params.clone();
         match connection.call(operation, method, params, limits, cx).await {
             Err(CallFailure::Expired(_)) if cx.revival == Revival::Restart => {}
@@ -378,6 +380,11 @@ impl ConnectedServer {
         self.changes.of(kind)
     }
 
+    /// How often the server announced a change of each kind, see [`super::news`].
+    pub(crate) fn announced(&self) -> watch::Receiver<PerKind<u64>> {
+        self.changes.announced()
+    }
+
     /// Whether the connection is up.
     pub fn is_running(&self) -> bool {
         !self.closing.is_cancelled() && self.current().ended().is_none()
@@ -449,6 +456,7 @@ impl ConnectedServer {
         self.may_restart(ended)
             .map_err(|reason| self.down(operation, &reason))?;
         tracing::info!(server = %self.spec.name, reason = ended.reason, "restarting");
+        self.changes.set_asked(false);
         let opened = Connection::open(&self.spec, &self.changes, abort).await;
         let connection = match opened {
             Ok(connection) => Arc::new(connection),

@@ -9,7 +9,9 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::broadcast;
 
+use super::news::{News, Newsroom};
 use super::{CallContext, ConnectedServer, McpError, ServerSpec, TransportSpec};
 use crate::utils::AbortToken;
 
@@ -23,6 +25,7 @@ type Slot = Arc<tokio::sync::Mutex<Weak<ConnectedServer>>>;
 pub struct McpFactory {
     slots: Mutex<HashMap<Key, Slot>>,
     closing: AbortToken,
+    news: Newsroom,
 }
 
 impl McpFactory {
@@ -54,6 +57,7 @@ impl McpFactory {
                 return Ok(server);
             }
             let server = Arc::new(ConnectedServer::connect(spec, abort).await?);
+            self.news.follow(&server);
             *slot = Arc::downgrade(&server);
             Ok(server)
         };
@@ -63,6 +67,11 @@ impl McpFactory {
             () = abort.cancelled() => Err(McpError::Cancelled),
             acquired = acquired => acquired,
         }
+    }
+
+    /// What the servers of all connections announce, from now on.
+    pub fn news(&self) -> broadcast::Receiver<News> {
+        self.news.subscribe()
     }
 
     /// Ends every connection anybody still holds, in parallel, and makes no more.

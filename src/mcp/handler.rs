@@ -9,7 +9,7 @@
 )]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
@@ -19,6 +19,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use serde_json::{Map, Value};
+use tokio::sync::watch;
 
 use super::{ListKind, ServerName};
 use crate::utils::text;
@@ -26,13 +27,21 @@ use crate::utils::text;
 /// The longest log message of a server that is passed on, in bytes.
 const LOG_MESSAGE_MAX: usize = 4096;
 
+/// A number for each kind of list, in the order of [`ListKind::ALL`].
+pub(crate) type PerKind<T> = [T; ListKind::ALL.len()];
+
 /// How often what is known of each kind ceased to be true.
 #[derive(Debug, Default)]
-pub(crate) struct Changes([AtomicU64; ListKind::ALL.len()]);
+pub(crate) struct Changes {
+    counters: PerKind<AtomicU64>,
+    /// How often the server said so itself, since it was first asked something.
+    announced: watch::Sender<PerKind<u64>>,
+    asked: AtomicBool,
+}
 
 impl Changes {
     fn counter(&self, kind: ListKind) -> &AtomicU64 {
-        let [tools, resources, templates, prompts] = &self.0;
+        let [tools, resources, templates, prompts] = &self.counters;
         match kind {
             ListKind::Tools => tools,
             ListKind::Resources => resources,
@@ -52,6 +61,34 @@ impl Changes {
             self.counter(*kind).fetch_add(1, Ordering::AcqRel);
         }
     }
+
+    /// The server is asked something, or (`false`) is new: what it announces before it is asked is no news.
+    pub(crate) fn set_asked(&self, asked: bool) {
+        self.asked.store(asked, Ordering::Release);
+    }
+
+    /// What the server announces, from now on.
+    pub(crate) fn announced(&self) -> watch::Receiver<PerKind<u64>> {
+        self.announced.subscribe()
+    }
+
+    fn announce(&self, kinds: &[ListKind]) {
+        self.bump(kinds);
+        if self.asked.load(Ordering::Acquire) {
+            self.announced.send_modify(|announced| {
+                for kind in kinds {
+                    let [tools, resources, templates, prompts] = announced;
+                    let count = match kind {
+                        ListKind::Tools => tools,
+                        ListKind::Resources => resources,
+                        ListKind::ResourceTemplates => templates,
+                        ListKind::Prompts => prompts,
+                    };
+                    *count = count.wrapping_add(1);
+                }
+            });
+        }
+    }
 }
 
 /// Takes what a server says unasked.
@@ -69,11 +106,11 @@ impl Inbox {
     /// Takes one notification that is not about a request of ours.
     pub(crate) fn take(&self, method: &str, params: &Map<String, Value>) {
         match method {
-            "notifications/tools/list_changed" => self.changes.bump(&[ListKind::Tools]),
-            "notifications/prompts/list_changed" => self.changes.bump(&[ListKind::Prompts]),
+            "notifications/tools/list_changed" => self.changes.announce(&[ListKind::Tools]),
+            "notifications/prompts/list_changed" => self.changes.announce(&[ListKind::Prompts]),
             "notifications/resources/list_changed" => self
                 .changes
-                .bump(&[ListKind::Resources, ListKind::ResourceTemplates]),
+                .announce(&[ListKind::Resources, ListKind::ResourceTemplates]),
             "notifications/message" => self.log(params),
             _ => tracing::debug!(server = %self.server, method, "notification ignored"),
         }

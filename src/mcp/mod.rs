@@ -30,6 +30,7 @@ mod handshake;
 mod incoming;
 pub mod kept;
 mod link;
+pub mod news;
 pub mod pager;
 pub mod pieces;
 pub mod process;
@@ -59,6 +60,7 @@ pub use connect::{CallContext, ConnectedServer, ListKind, Listing, Revival};
 pub use error::McpError;
 pub use factory::McpFactory;
 pub use kept::ToolHints;
+pub use news::News;
 pub use registry::{McpRegistry, ServerState, ServerStatus};
 pub use runtime::{
     DescribeRequest, InvokeRequest, McpRuntime, RawContent, ReadRequest, SearchRequest,

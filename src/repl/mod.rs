@@ -98,6 +98,7 @@ pub async fn run(start: Start) -> Result<Exit> {
     let (hints, prelude) = (hints.clone(), prelude.clone());
     let mut repl = Repl::new(start, signals);
     repl.welcome(&hints);
+    handlers::hear_news(&repl);
     handlers::start_selected(&repl);
     let mut left = Flow::Continue;
     if let Some(prelude) = prelude {

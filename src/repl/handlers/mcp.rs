@@ -4,6 +4,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use tokio::sync::broadcast::error::RecvError;
+
 use crate::chat::{Activity, Notice, NoticeSink as _};
 use crate::mcp::{Origin, ServerName, ServerState, ServerStatus};
 use crate::repl::Repl;
@@ -24,6 +26,25 @@ pub(in crate::repl) fn start_selected(repl: &Repl) {
     let registry = repl.ctx.read().registry().clone();
     registry.start(&servers);
     watch(repl, servers);
+}
+
+/// Says in a dim line when a server announces that its lists changed; the next listing sees the change anyway.
+pub(in crate::repl) fn hear_news(repl: &Repl) {
+    let mut news = repl.ctx.read().registry().factory().news();
+    let (ui, ended) = (repl.ui.clone(), repl.signals.ended().clone());
+    tokio::spawn(async move {
+        loop {
+            let heard = tokio::select! {
+                () = ended.cancelled() => return,
+                heard = news.recv() => heard,
+            };
+            match heard {
+                Ok(news) => ui.dim(&news.to_string()),
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            }
+        }
+    });
 }
 
 /// Says, once each, which of `servers` could not be started, as soon as that is known.

@@ -19,7 +19,7 @@ use crate::chat::{Answer, Question};
 use crate::utils::{Error, Result};
 
 pub(super) use chat::ask;
-pub(super) use mcp::start_selected;
+pub(super) use mcp::{hear_news, start_selected};
 pub(super) use session::{autosave, leave, leave_unasked};
 
 /// Whether the loop goes on.
