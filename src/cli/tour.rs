@@ -52,6 +52,7 @@ pub fn server(program: &Path, spoil: Option<Spoil>) -> Result<ServerSpec, Error>
         protocol: ProtocolChoice::Auto,
         confirm: None,
         origin: Origin::Builtin,
+        file: None,
         scrub_env: Vec::new(),
     })
 }

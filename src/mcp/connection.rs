@@ -1,5 +1,6 @@
 //! One connection to a server, from the handshake to its end. It is never revived: `connect` makes a new one.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,8 @@ pub(crate) struct Limits {
 #[derive(Debug)]
 pub(crate) struct Connection {
     server: ServerName,
+    /// The file its entry is in, for hints.
+    file: Option<PathBuf>,
     service: RunningService<RoleClient, Handler>,
     link: Arc<Link>,
     backing: Backing,
@@ -99,7 +102,7 @@ impl Connection {
             biased;
             () = abort.cancelled() => Err(McpError::Cancelled),
             connected = connecting => {
-                connected.map_err(|failure: Failure| failure.into_error(&spec.name))
+                connected.map_err(|failure: Failure| failure.into_error(spec))
             }
         }
     }
@@ -117,7 +120,7 @@ impl Connection {
                 let link = Link::new(spec.name.clone(), inbox.clone());
                 let remote = Remote::new(url, headers.clone(), Arc::clone(&link));
                 let transport = HttpTransport::new(Arc::clone(&remote));
-                let handshake = Self::shake_hands(&spec.name, link, transport, inbox, way);
+                let handshake = Self::shake_hands(spec, link, transport, inbox, way);
                 let mut connection = in_time(spec, deadline, handshake).await?;
                 connection.backing = Backing::Remote(remote);
                 Ok(connection)
@@ -143,7 +146,7 @@ impl Connection {
             Some(exit),
             process.closing(),
         );
-        let handshake = Self::shake_hands(&spec.name, link, transport, inbox, way);
+        let handshake = Self::shake_hands(spec, link, transport, inbox, way);
         match in_time(spec, deadline, handshake).await {
             Ok(mut connection) => {
                 connection.backing = Backing::Process(process);
@@ -161,7 +164,7 @@ impl Connection {
     }
 
     async fn shake_hands(
-        server: &ServerName,
+        spec: &ServerSpec,
         link: Arc<Link>,
         transport: impl Transport<RoleClient, Error = SendError> + 'static,
         inbox: Inbox,
@@ -192,7 +195,8 @@ impl Connection {
             tokio::spawn(hear_of_changes(service.peer().clone(), wanted));
         }
         Ok(Self {
-            server: server.clone(),
+            server: spec.name.clone(),
+            file: spec.file.clone(),
             service,
             link,
             backing: Backing::Streams,
@@ -212,7 +216,7 @@ impl Connection {
         let transport =
             PipeTransport::start(Arc::clone(&link), input, output, None, AbortToken::new());
         let handshake = Self::shake_hands(
-            &spec.name,
+            spec,
             link,
             transport,
             inbox,
@@ -221,7 +225,7 @@ impl Connection {
         let connected = tokio::time::timeout(spec.startup_timeout, handshake).await;
         connected
             .unwrap_or_else(|_| Err(Failure::new("it did not answer in time")))
-            .map_err(|failure| failure.into_error(&spec.name))
+            .map_err(|failure| failure.into_error(spec))
     }
 
     /// [`Self::over`] without a handshake: nothing is known of the server (`M-30`).
@@ -238,6 +242,7 @@ impl Connection {
         let handler = Handler::new(ProtocolVersion::LATEST_WITH_INITIALIZE, inbox);
         Self {
             server: spec.name.clone(),
+            file: spec.file.clone(),
             service: rmcp::service::serve_directly(handler, transport, None),
             link,
             backing: Backing::Streams,
@@ -397,6 +402,7 @@ impl Connection {
                 AUTH_ERROR => McpError::AuthRequired {
                     server: self.server.clone(),
                     reason: error.message.into_owned(),
+                    file: self.file.clone(),
                 },
                 LOCAL_ERROR if ended => closed(),
                 LOCAL_ERROR => self.nonsense(operation, error.message.into_owned()),

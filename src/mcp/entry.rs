@@ -75,6 +75,7 @@ pub(super) fn decode(
         protocol: protocol(map)?,
         confirm: confirm(map)?,
         origin,
+        file: None,
         scrub_env: Vec::new(),
     })
 }

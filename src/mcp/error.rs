@@ -1,5 +1,6 @@
 //! What can go wrong between coyote and a server, in plain words (`M-15`).
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::ServerName;
@@ -48,6 +49,8 @@ pub enum McpError {
         server: ServerName,
         /// What it answered.
         reason: String,
+        /// The file the server's entry is in, when it is in one.
+        file: Option<PathBuf>,
     },
     /// No answer within the time allowed.
     #[error("MCP server `{server}`: {operation} timed out after {} s", limit.as_secs_f64())]
@@ -127,9 +130,11 @@ impl From<McpError> for Error {
                 .iter()
                 .map(|line| format!("its stderr: {line}"))
                 .collect(),
-            McpError::AuthRequired { server, .. } => {
+            McpError::AuthRequired { server, file, .. } => {
+                let file = file.as_deref().unwrap_or(Path::new("mcp.json"));
                 vec![format!(
-                    "edit `headers.Authorization` of `{server}` in `mcp.json`"
+                    "edit `headers.Authorization` of `{server}` in `{}`",
+                    file.display()
                 )]
             }
             McpError::Timeout { server, .. } => {

@@ -5,7 +5,7 @@ use rmcp::service::{ClientInitializeError, ClientLifecycleMode};
 
 use super::connection::ERROR_MESSAGE_MAX;
 use super::link::{AUTH_ERROR, EXPIRED_ERROR, Ended, LOCAL_ERROR};
-use super::{McpError, ProtocolChoice, ServerName};
+use super::{McpError, ProtocolChoice, ServerSpec};
 use crate::utils::text;
 
 /// JSON-RPC: the parameters are not what the method takes.
@@ -41,15 +41,16 @@ impl Failure {
         }
     }
 
-    pub(super) fn into_error(self, server: &ServerName) -> McpError {
+    pub(super) fn into_error(self, spec: &ServerSpec) -> McpError {
         if self.auth {
             return McpError::AuthRequired {
-                server: server.clone(),
+                server: spec.name.clone(),
                 reason: self.reason,
+                file: spec.file.clone(),
             };
         }
         McpError::Unavailable {
-            server: server.clone(),
+            server: spec.name.clone(),
             reason: self.reason,
             stderr: self.stderr,
         }

@@ -4,6 +4,7 @@
 //! it becomes a state with a reason.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,10 +88,7 @@ enum Slot {
         abort: AbortToken,
     },
     Connected(Arc<ConnectedServer>),
-    Failed {
-        reason: String,
-        stderr: Vec<String>,
-    },
+    Failed(McpError),
     /// By the person: not started again until they say so.
     Stopped,
 }
@@ -149,7 +147,7 @@ impl McpRegistry {
             _ => None,
         };
         let stderr_tail = match slot {
-            Some(Slot::Failed { stderr, .. }) => stderr.clone(),
+            Some(Slot::Failed(McpError::Unavailable { stderr, .. })) => stderr.clone(),
             _ => server.map_or_else(Vec::new, |server| server.stderr_tail()),
         };
         Some(ServerStatus {
@@ -215,7 +213,7 @@ impl McpRegistry {
                 Ok(server) => Slot::Connected(server),
                 Err(error) => {
                     tracing::warn!(server = %name, %error, "not connected");
-                    failed(error)
+                    Slot::Failed(error)
                 }
             };
             slots.insert(name.clone(), slot);
@@ -318,11 +316,7 @@ impl McpRegistry {
             .wait_for(|_| self.still_connecting(std::slice::from_ref(name)).is_empty())
             .await;
         match self.slots.lock().get(name) {
-            Some(Slot::Failed { reason, stderr }) => Err(McpError::Unavailable {
-                server: name.clone(),
-                reason: reason.clone(),
-                stderr: stderr.clone(),
-            }),
+            Some(Slot::Failed(error)) => Err(error.clone()),
             Some(Slot::Connected(_)) => Ok(()),
             Some(Slot::Stopped | Slot::Connecting { .. }) | None => Err(McpError::Cancelled),
         }
@@ -367,17 +361,26 @@ async fn end(slot: Option<Slot>) {
     match slot {
         Some(Slot::Connected(server)) => server.close().await,
         Some(Slot::Connecting { abort }) => abort.cancel(),
-        Some(Slot::Failed { .. } | Slot::Stopped) | None => {}
+        Some(Slot::Failed(_) | Slot::Stopped) | None => {}
     }
 }
 
-fn failed(error: McpError) -> Slot {
+/// Why a server does not run, without its name, which stands beside it.
+fn failure_words(error: &McpError) -> String {
     match error {
-        McpError::Unavailable { reason, stderr, .. } => Slot::Failed { reason, stderr },
-        other => Slot::Failed {
-            reason: other.to_string(),
-            stderr: Vec::new(),
-        },
+        McpError::Unavailable { reason, .. } => reason.clone(),
+        McpError::AuthRequired {
+            server,
+            reason,
+            file,
+        } => {
+            let file = file.as_deref().unwrap_or(Path::new("mcp.json"));
+            format!(
+                "it refused the credentials: {reason}; edit `headers.Authorization` of `{server}` in `{}`",
+                file.display()
+            )
+        }
+        other => other.to_string(),
     }
 }
 
@@ -388,8 +391,8 @@ fn state(spec: &ServerSpec, slot: Option<&Slot>) -> ServerState {
     match slot {
         None | Some(Slot::Stopped) => ServerState::Stopped,
         Some(Slot::Connecting { .. }) => ServerState::Connecting,
-        Some(Slot::Failed { reason, .. }) => ServerState::Failed {
-            reason: reason.clone(),
+        Some(Slot::Failed(error)) => ServerState::Failed {
+            reason: failure_words(error),
         },
         Some(Slot::Connected(server)) if server.is_usable() => ServerState::Running,
         Some(Slot::Connected(server)) => ServerState::Failed {

@@ -163,6 +163,7 @@ fn spec(url: &str) -> ServerSpec {
         protocol: ProtocolChoice::Auto,
         confirm: None,
         origin: Origin::User,
+        file: None,
         scrub_env: Vec::new(),
     }
 }
@@ -253,7 +254,8 @@ async fn refused_credentials_are_told_by_their_status() {
         error,
         McpError::AuthRequired {
             server: server_name("web"),
-            reason: "HTTP 401 (Bearer error=\"invalid_token\")".into()
+            reason: "HTTP 401 (Bearer error=\"invalid_token\")".into(),
+            file: None,
         }
     );
     let hints = crate::utils::Error::from(error).hints().join(" ");

@@ -94,6 +94,8 @@ pub struct ServerSpec {
     pub confirm: Option<Confirm>,
     /// Which file it came from.
     pub origin: Origin,
+    /// That file, for hints.
+    pub file: Option<PathBuf>,
     /// Variables that the child does not inherit (provider keys) unless its `env` names them (`M-12`).
     pub scrub_env: Vec<String>,
 }
@@ -173,7 +175,11 @@ pub fn parse(
             Ok(name) => {
                 let mut warnings = Vec::new();
                 let spec = entry::decode(&name, &entry, origin, env, &mut warnings);
-                let spec = spec.map_err(|reason| SpecError {
+                let named = |spec| ServerSpec {
+                    file: Some(file.to_path_buf()),
+                    ..spec
+                };
+                let spec = spec.map(named).map_err(|reason| SpecError {
                     reason,
                     origin,
                     file: file.to_path_buf(),

@@ -52,6 +52,7 @@ pub(crate) fn program(name: &str, command: &str, args: &[&str]) -> ServerSpec {
         protocol: ProtocolChoice::Auto,
         confirm: None,
         origin: Origin::User,
+        file: None,
         scrub_env: Vec::new(),
     }
 }
