@@ -15,6 +15,8 @@ mod cli {
     mod args;
     mod config;
     mod demo;
+    mod hostile;
+    mod hostile_web;
     mod mcp;
     mod oneshot;
     mod providers;

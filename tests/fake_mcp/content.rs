@@ -64,6 +64,8 @@ pub fn tools() -> Vec<Value> {
         ("slow", "Reports progress; `steps`, `pause_ms`"),
         ("die", "Ends the server without an answer"),
         ("change", "Announces that all lists have changed"),
+        ("log", "Logs a message of every level"),
+        ("cancelled", "The ids of the requests that were cancelled"),
         ("oversized", "Answers with a message that is too long"),
         ("error", "A failure of three text blocks"),
         (
@@ -263,6 +265,10 @@ pub fn read(uri: &str) -> Option<Value> {
         "blob://untyped" => json!({ "uri": uri, "blob": b64(&[0xff, 0xfe, 0]) }),
         "blob://url-safe" => blob(octets, URL_SAFE_NO_PAD.encode([0xfb, 0xff, 0xfe, 0xff])),
         "blob://bad" => blob(octets, "AAAA!!!".into()),
+        _ if uri.starts_with("blob://size/") => {
+            let size = uri.trim_start_matches("blob://size/").parse().ok()?;
+            blob(octets, b64(&pattern(size)))
+        }
         "blob://60mb" => blob(octets, b64(&vec![0xa5; 60 * 1024 * 1024])),
         "mime://traversal" => blob("image/../../etc/passwd", b64(&[0xff, 0])),
         "mime://parameters" => blob("text/html; charset=utf-8", b64(&[0xff, 1])),
@@ -274,6 +280,15 @@ pub fn read(uri: &str) -> Option<Value> {
         _ => return None,
     };
     Some(json!({ "contents": [one] }))
+}
+
+/// Bytes that are no text and that differ from place to place: each but the first two says where it is.
+fn pattern(size: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
+    for (place, byte) in bytes.iter_mut().zip([0xff, 0xfe]) {
+        *place = byte;
+    }
+    bytes
 }
 
 /// 2 MB of CRLF lines, every thousandth an error.

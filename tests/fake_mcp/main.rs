@@ -1,8 +1,11 @@
 //! A scripted MCP server for tests: `fake_mcp SCENARIO` plays a polite server or one of many hostile ones on stdin
 //! and stdout. `fake_mcp --list` names the scenarios; `scenario.rs` is the table, `content.rs` what it serves.
 //!
-//! Environment: `FAKE_LOG=FILE` appends every line the client sends; `FAKE_PIDS=FILE` gets the process ids of the
-//! server and of the helper it started, a line each.
+//! `fake_mcp --http SCENARIO [WIRE]` serves the same over streamable HTTP on a free port and prints its URL; `WIRE` is
+//! one more way to misbehave, of the protocol below, see `http.rs`. It ends when its stdin does.
+//!
+//! Environment: `FAKE_LOG=FILE` appends every message the client sends, a line each; `FAKE_PIDS=FILE` gets the process
+//! ids of the server and of the helper it started; `FAKE_HTTP_LOG=FILE` gets every request's verb, path and headers.
 #![allow(
     missing_docs,
     unreachable_pub,
@@ -19,11 +22,14 @@
 )]
 
 mod content;
+mod http;
 mod scenario;
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, Write as _};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use scenario::{Handshake, Paging, Scenario, Shape};
@@ -37,6 +43,9 @@ fn main() {
         for (name, what) in scenario::NAMES {
             println!("{name:<22} {what}");
         }
+        for (name, what) in http::WIRES {
+            println!("--http full {name:<22} {what}");
+        }
         return;
     }
     if name == "--helper" {
@@ -45,15 +54,41 @@ fn main() {
             std::thread::sleep(Duration::from_secs(1));
         }
     }
-    let Some(scenario) = Scenario::named(&name) else {
+    if name == "--http" {
+        let scenario = std::env::args().nth(2).unwrap_or_default();
+        let wire = std::env::args().nth(3).unwrap_or_else(|| "plain".into());
+        return http::serve(&Server::new(named(&scenario), Out::Stdout), &wire);
+    }
+    Server::new(named(&name), Out::Stdout).run();
+}
+
+fn named(name: &str) -> Scenario {
+    Scenario::named(name).unwrap_or_else(|| {
         eprintln!("fake_mcp: no scenario `{name}`; see `fake_mcp --list`");
         std::process::exit(2);
-    };
-    Server::new(scenario).run();
+    })
+}
+
+/// Where messages go.
+#[derive(Clone)]
+enum Out {
+    Stdout,
+    /// To whoever makes a response of them.
+    Response(Sender<String>),
+}
+
+impl Out {
+    fn line(&self, line: &str) {
+        match self {
+            Self::Stdout => stdout_line(line),
+            // A client that is gone loses its answer.
+            Self::Response(lines) => drop(lines.send(line.to_owned())),
+        }
+    }
 }
 
 /// Writes one line; a client that is gone ends the server.
-fn out(line: &str) {
+fn stdout_line(line: &str) {
     let mut stdout = std::io::stdout().lock();
     let written = stdout
         .write_all(line.as_bytes())
@@ -67,24 +102,47 @@ fn out(line: &str) {
 fn append(variable: &str, line: &str) {
     if let Some(path) = std::env::var_os(variable) {
         let file = OpenOptions::new().create(true).append(true).open(path);
-        writeln!(file.unwrap(), "{line}").unwrap();
+        // At once: several threads append.
+        file.unwrap()
+            .write_all(format!("{line}\n").as_bytes())
+            .unwrap();
     }
 }
 
+#[derive(Clone)]
 struct Server {
     scenario: Arc<Scenario>,
-    pages: usize,
+    pages: Arc<AtomicUsize>,
+    /// How often `change` was called: so many tools there are more.
+    changes: Arc<AtomicUsize>,
+    /// Requests that were answered, for servers that end after some of them.
+    served: Arc<AtomicUsize>,
+    /// What was cancelled.
+    cancelled: Arc<Mutex<Vec<Value>>>,
+    out: Out,
 }
 
 impl Server {
-    fn new(scenario: Scenario) -> Self {
+    fn new(scenario: Scenario, out: Out) -> Self {
         Self {
             scenario: Arc::new(scenario),
-            pages: 0,
+            pages: Arc::default(),
+            changes: Arc::default(),
+            served: Arc::default(),
+            cancelled: Arc::default(),
+            out,
         }
     }
 
-    fn run(mut self) {
+    /// The same server, whose messages go somewhere else.
+    fn to(&self, out: Out) -> Self {
+        Self {
+            out,
+            ..self.clone()
+        }
+    }
+
+    fn run(self) {
         if self.scenario.ignore_term {
             ignore_term();
         }
@@ -97,6 +155,9 @@ impl Server {
         }
         if let Some(words) = self.scenario.last_words {
             eprintln!("{words}");
+        }
+        if let Some(code) = self.scenario.quits {
+            std::process::exit(code);
         }
         for line in std::io::stdin().lock().split(b'\n') {
             let Ok(line) = line else { break };
@@ -114,31 +175,35 @@ impl Server {
         }
     }
 
-    fn take(&mut self, message: &Value) {
+    fn take(&self, message: &Value) {
         let Some(method) = message["method"].as_str() else {
             return;
         };
         let id = message["id"].clone();
         if id.is_null() {
-            self.notified(method);
+            self.notified(method, &message["params"]);
             return;
+        }
+        let served = self.served.fetch_add(1, Ordering::SeqCst) + 1;
+        if self.scenario.ends_after.is_some_and(|most| served > most) {
+            std::process::exit(9);
         }
         let params = &message["params"];
         match method {
             "initialize" => self.initialize(id, params),
             "server/discover" => self.discover(id),
             _ if self.scenario.refuses.contains(&method) => self.refuse(id, method),
-            "tools/list" => self.list(id, params, "tools", &self.scenario.tools.clone()),
-            "prompts/list" => self.list(id, params, "prompts", &self.scenario.prompts.clone()),
-            "resources/list" => {
-                self.list(id, params, "resources", &self.scenario.resources.clone());
+            "tools/list" => {
+                let added = (1..=self.changes.load(Ordering::SeqCst))
+                    .map(|n| content::tool(&format!("tool_new_{n}"), "was not there before"));
+                let tools: Vec<Value> = self.scenario.tools.iter().cloned().chain(added).collect();
+                self.list(id, params, "tools", &tools);
             }
-            "resources/templates/list" => self.list(
-                id,
-                params,
-                "resourceTemplates",
-                &self.scenario.templates.clone(),
-            ),
+            "prompts/list" => self.list(id, params, "prompts", &self.scenario.prompts),
+            "resources/list" => self.list(id, params, "resources", &self.scenario.resources),
+            "resources/templates/list" => {
+                self.list(id, params, "resourceTemplates", &self.scenario.templates);
+            }
             "tools/call" => self.call(id, params),
             "resources/read" => match content::read(params["uri"].as_str().unwrap_or_default()) {
                 Some(result) => self.result(id, result),
@@ -154,19 +219,28 @@ impl Server {
         }
     }
 
-    fn notified(&self, method: &str) {
-        if method == "notifications/initialized" {
-            for line in &self.scenario.after_handshake {
-                out(line);
+    fn notified(&self, method: &str, params: &Value) {
+        match method {
+            "notifications/initialized" => {
+                for line in &self.scenario.after_handshake {
+                    self.out.line(line);
+                }
             }
+            "notifications/cancelled" => {
+                self.cancelled
+                    .lock()
+                    .unwrap()
+                    .push(params["requestId"].clone());
+            }
+            _ => {}
         }
     }
 
     fn initialize(&self, id: Value, params: &Value) {
         for line in &self.scenario.noise {
-            out(line);
+            self.out.line(line);
         }
-        if self.scenario.bad_bytes {
+        if self.scenario.bad_bytes && matches!(self.out, Out::Stdout) {
             let mut stdout = std::io::stdout().lock();
             stdout.write_all(b"\xff\xfe not text\n").unwrap();
         }
@@ -215,9 +289,8 @@ impl Server {
         );
     }
 
-    fn list(&mut self, id: Value, params: &Value, key: &str, items: &[Value]) {
-        self.pages += 1;
-        let page = self.pages;
+    fn list(&self, id: Value, params: &Value, key: &str, items: &[Value]) {
+        let page = self.pages.fetch_add(1, Ordering::SeqCst) + 1;
         match &self.scenario.paging {
             Paging::Whole => self.result(id, json!({ key: items })),
             Paging::By(size) => {
@@ -253,17 +326,17 @@ impl Server {
             "never" => {}
             "die" => std::process::exit(9),
             "sleep" => {
-                let scenario = Arc::clone(&self.scenario);
+                let server = self.clone();
                 std::thread::spawn(move || {
                     std::thread::sleep(Duration::from_secs(60));
-                    reply(&scenario, id, json!({ "content": [] }));
+                    server.result(id, json!({ "content": [] }));
                 });
             }
             "slow" => {
                 let token = params["_meta"]["progressToken"].clone();
                 let steps = params["arguments"]["steps"].as_u64().unwrap_or(5);
                 let pause = params["arguments"]["pause_ms"].as_u64().unwrap_or(100);
-                let scenario = Arc::clone(&self.scenario);
+                let server = self.clone();
                 std::thread::spawn(move || {
                     for step in 1..=steps {
                         std::thread::sleep(Duration::from_millis(pause));
@@ -277,28 +350,39 @@ impl Server {
                                 "message": format!("step {step}"),
                             },
                         });
-                        out(&report.to_string());
+                        server.out.line(&report.to_string());
                     }
-                    reply(&scenario, id, content::text_result("done"));
+                    server.result(id, content::text_result("done"));
                 });
             }
             "change" => {
+                self.changes.fetch_add(1, Ordering::SeqCst);
                 for kind in ["tools", "resources", "prompts"] {
                     let method = format!("notifications/{kind}/list_changed");
-                    out(&json!({ "jsonrpc": "2.0", "method": method }).to_string());
+                    let message = json!({ "jsonrpc": "2.0", "method": method });
+                    self.out.line(&message.to_string());
                 }
                 self.result(id, content::text_result("changed"));
             }
-            "oversized" => {
-                let mut stdout = std::io::stdout().lock();
-                let chunk = vec![b'x'; 1024 * 1024];
-                for _ in 0..130 {
-                    if stdout.write_all(&chunk).is_err() {
-                        return;
-                    }
+            "log" => {
+                for level in ["debug", "info", "notice", "warning", "error", "emergency"] {
+                    let message = json!({
+                        "jsonrpc": "2.0",
+                        "method": "notifications/message",
+                        "params": { "level": level, "logger": "fake", "data": format!("a word of {level}") },
+                    });
+                    self.out.line(&message.to_string());
                 }
-                stdout.write_all(b"\n").unwrap();
-                stdout.flush().unwrap();
+                self.result(id, content::text_result("logged"));
+            }
+            // What was cancelled, in the order in which it came.
+            "cancelled" => {
+                let cancelled = json!(*self.cancelled.lock().unwrap());
+                self.result(id, content::text_result(&cancelled.to_string()));
+            }
+            "oversized" => {
+                let chunk = "x".repeat(130 * 1024 * 1024);
+                self.out.line(&chunk);
             }
             _ => match content::call(tool, &params["arguments"]) {
                 Some(result) => self.result(id, result),
@@ -313,28 +397,22 @@ impl Server {
 
     fn error(&self, id: Value, code: i64, message: &str) {
         let error = json!({ "code": code, "message": self.scenario.decorate(message) });
-        send(
-            &self.scenario,
-            json!({ "jsonrpc": "2.0", "id": id, "error": error }),
-        );
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
     }
 
     fn result(&self, id: Value, result: Value) {
-        reply(&self.scenario, id, result);
+        self.send(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    }
+
+    fn send(&self, answer: Value) {
+        self.out.line(&shaped(self.scenario.shape, answer));
     }
 }
 
-fn reply(scenario: &Scenario, id: Value, result: Value) {
-    send(
-        scenario,
-        json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-    );
-}
-
-/// Sends an answer in the shape that the scenario likes.
-fn send(scenario: &Scenario, mut answer: Value) {
+/// An answer in the shape that the scenario likes.
+fn shaped(shape: Shape, mut answer: Value) -> String {
     let fields = answer.as_object_mut().unwrap();
-    match scenario.shape {
+    match shape {
         Shape::Right => {}
         Shape::StringId => {
             let id = fields["id"].to_string();
@@ -361,9 +439,9 @@ fn send(scenario: &Scenario, mut answer: Value) {
                 answer = json!({ "jsonrpc": "2.0", "error": error });
             }
         }
-        Shape::Bom => return out(&format!("\u{feff}{answer}")),
+        Shape::Bom => return format!("\u{feff}{answer}"),
     }
-    out(&answer.to_string());
+    answer.to_string()
 }
 
 /// Starts a process that outlives its parent and holds its pipes.

@@ -62,9 +62,13 @@ pub struct Scenario {
     pub after_handshake: Vec<String>,
     pub stderr_lines: usize,
     pub last_words: Option<&'static str>,
+    /// Ends at once with this code.
+    pub quits: Option<i32>,
     pub helper: bool,
     pub ignore_term: bool,
     pub ignore_eof: bool,
+    /// Ends instead of answering the request after that many.
+    pub ends_after: Option<usize>,
     /// Error messages carry escape sequences.
     pub escapes: bool,
 }
@@ -158,6 +162,9 @@ pub const NAMES: &[(&str, &str)] = &[
         "asks for roots, sampling, elicitation and a ping",
     ),
     ("helper", "leaves a helper that holds its pipes"),
+    ("leaves", "ends instead of answering the 401st request"),
+    ("quits", "ends before it reads anything"),
+    ("plain-text", "says one thing that is no JSON, and ends"),
     ("ignore-eof", "stays when its stdin ends"),
     ("ignore-term", "stays at EOF and SIGTERM, with a helper"),
 ];
@@ -186,9 +193,11 @@ impl Scenario {
             after_handshake: Vec::new(),
             stderr_lines: 0,
             last_words: None,
+            quits: None,
             helper: false,
             ignore_term: false,
             ignore_eof: false,
+            ends_after: None,
             escapes: false,
         }
     }
@@ -278,6 +287,12 @@ impl Scenario {
             "bom" => it.shape = Shape::Bom,
             "server-requests" => it.after_handshake = content::server_requests(),
             "helper" => it.helper = true,
+            "leaves" => it.ends_after = Some(400),
+            "quits" => it.quits = Some(4),
+            "plain-text" => {
+                it.last_words = Some("usage: fake_mcp SCENARIO");
+                it.quits = Some(2);
+            }
             "ignore-eof" => it.ignore_eof = true,
             "ignore-term" => {
                 it.helper = true;

@@ -6,6 +6,7 @@ pub mod provider;
 #[cfg(unix)]
 pub mod pty;
 pub mod run;
+pub mod served;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
