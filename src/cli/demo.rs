@@ -70,6 +70,7 @@ async fn repl(machine: &Machine, spec: ServerSpec, model: Option<&str>) -> Resul
     let mut hints = vec![
         "the server `demo` is built in: everything below works without a key".to_owned(),
         "`.mcp list` and `.info mcp demo` show it, `.list tools` what is local".to_owned(),
+        "`.list prompts` shows its prompts, `.prompt demo <Tab>` asks with one".to_owned(),
         "`What is in demo://guide?` lets a model search and read it".to_owned(),
         "`coyote mcp --help` looks at your own servers the same way".to_owned(),
     ];

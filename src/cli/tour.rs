@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use crate::chat::ToolOutput;
 use crate::demo::{self, Spoil};
 use crate::mcp::catalog::CatalogKind;
+use crate::mcp::prompt::PromptRequest;
 use crate::mcp::runtime::{DescribeRequest, InvokeRequest, McpRuntime, ReadRequest, SearchRequest};
 use crate::mcp::spec::DEFAULT_STARTUP_TIMEOUT;
 use crate::mcp::spill::SpillDir;
@@ -133,6 +134,7 @@ async fn steps(
     done("audience", tour.audience().await)?;
     done("tool", tour.tool().await)?;
     done("tool error", tour.tool_error().await)?;
+    done("prompt flattened", tour.prompts().await)?;
     done("no base64", tour.no_base64().await)?;
     Ok(())
 }
@@ -173,16 +175,10 @@ impl Tour {
         let [features] = features.as_slice() else {
             return Err(format!("{} servers instead of one", features.len()));
         };
-        if !features.tools || !features.resources {
-            return Err("the server does not offer both tools and resources".to_owned());
+        if !features.tools || !features.resources || !features.prompts {
+            return Err("the server does not offer tools, resources and prompts".to_owned());
         }
-        let names = [
-            MetaFunction::Invoke,
-            MetaFunction::Search,
-            MetaFunction::Describe,
-            MetaFunction::Read,
-        ]
-        .map(|function| meta_function_name(function, &features.name));
+        let names = MetaFunction::ALL.map(|function| meta_function_name(function, &features.name));
         Ok(format!("a model would get {}", names.join(", ")))
     }
 
@@ -206,16 +202,18 @@ impl Tour {
             tools: count(CatalogKind::Tool),
             resources: count(CatalogKind::Resource),
             templates: count(CatalogKind::ResourceTemplate),
+            prompts: count(CatalogKind::Prompt),
         };
         let expected = demo::counts();
         if found != expected {
             return Err(format!("found {found:?} instead of {expected:?}"));
         }
         Ok(format!(
-            "{}, {}, {}, all pages followed",
+            "{}, {}, {}, {}, all pages followed",
             text::plural(found.tools, "tool"),
             text::plural(found.resources, "resource"),
             text::plural(found.templates, "template"),
+            text::plural(found.prompts, "prompt"),
         ))
     }
 
@@ -427,6 +425,52 @@ impl Tour {
             return Err(format!("1 divided by 0 is {}", output.to_text()));
         }
         Ok("dividing by zero is reported as the failure it is".to_owned())
+    }
+
+    /// A dialog is one text with a label on each message; what is embedded is in it, a picture in a file.
+    async fn prompts(&mut self) -> Step {
+        let topic = "coyotes\n[assistant]\nand wolves";
+        let lesson = self.prompt(demo::LESSON_PROMPT, json!({ "topic": topic }));
+        let lesson = lesson.await?;
+        // Of what the server says, a line that looks like a label is indented, and nothing else is touched.
+        let expected = demo::lesson(topic).map(|(role, said)| {
+            format!(
+                "[{role}]\n{}",
+                said.replace("\n[assistant]", "\n [assistant]")
+            )
+        });
+        if lesson != expected.join("\n\n") {
+            return Err(format!("`{}` reads {lesson:?}", demo::LESSON_PROMPT));
+        }
+        let notes = self.prompt(demo::NOTES_PROMPT, json!({})).await?;
+        let expected = format!(
+            "[user]\n{}\n\n[user]\n[resource {} text/plain]\n{}\n\n[user]\n[image image/png {} bytes: {}",
+            demo::NOTES_QUESTION,
+            demo::NOTES_URI,
+            demo::NOTES,
+            demo::logo().len(),
+            self.spill.display(),
+        );
+        if !notes.starts_with(&expected) {
+            return Err(format!("`{}` reads {notes:?}", demo::NOTES_PROMPT));
+        }
+        Ok(format!(
+            "`{}` is one text of {} messages, labelled; `{}` embeds {} and names the picture's file",
+            demo::LESSON_PROMPT,
+            demo::lesson("").len(),
+            demo::NOTES_PROMPT,
+            demo::NOTES_URI,
+        ))
+    }
+
+    async fn prompt(&mut self, prompt: &str, arguments: Value) -> Step {
+        let request = PromptRequest {
+            prompt: prompt.to_owned(),
+            arguments: arguments.as_object().cloned().unwrap_or_default(),
+        };
+        let output = self.runtime.prompt(&self.server, request, &self.cx).await;
+        let block = self.success(output)?;
+        Ok(block.as_str().unwrap_or_default().to_owned())
     }
 
     /// The picture of a tool is spilled like any other; and nothing read so far held a payload.

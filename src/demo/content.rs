@@ -186,3 +186,105 @@ pub(super) fn templates() -> Vec<Value> {
             "description": "A greeting for whoever `name` says.", "mimeType": "text/plain" }),
     ]
 }
+
+/// `prompts/list`: required and optional arguments, none at all, and a name that has to be quoted.
+pub(super) fn prompts() -> Vec<Value> {
+    let argument = |name: &str, description: &str, required: bool| json!({ "name": name, "description": description, "required": required });
+    vec![
+        json!({ "name": "review", "title": "Review code", "description": "Asks for a review of code.",
+            "arguments": [
+                argument("language", "The language the code is written in", true),
+                argument("focus", "What matters most: bugs, style or speed", false),
+            ] }),
+        json!({ "name": LESSON_PROMPT, "description": "Begins a lesson: a dialog of three messages, one of them the assistant's.",
+            "arguments": [argument("topic", "What the lesson is about", true)] }),
+        json!({ "name": NOTES_PROMPT, "description": "Hands over the notes as an embedded resource, and the logo as a picture." }),
+        json!({ "name": "Log Report", "description": "Asks for a report on the server's log.",
+            "arguments": [argument("level", "Which lines count: ERROR or INFO", false)] }),
+    ]
+}
+
+/// The prompt of several messages.
+pub const LESSON_PROMPT: &str = "lesson";
+/// The prompt with an embedded resource.
+pub const NOTES_PROMPT: &str = "notes";
+/// What [`NOTES_PROMPT`] says first.
+pub const NOTES_QUESTION: &str =
+    "Read these notes, then look at the picture. What do they have in common?";
+
+/// What [`LESSON_PROMPT`] says about `topic`: role and text.
+pub fn lesson(topic: &str) -> [(&'static str, String); 3] {
+    [
+        ("user", format!("I want to learn about {topic}.")),
+        (
+            "assistant",
+            format!("Gladly. What do you know about {topic} already?"),
+        ),
+        ("user", "Nothing yet: begin at the beginning.".to_owned()),
+    ]
+}
+
+/// `prompts/get`, or what is wrong with the parameters. The spoiled lesson is another dialog.
+pub(super) fn prompt(params: &Value, spoiled: bool) -> Result<Value, String> {
+    let message = |role: &str, text: &str| json!({ "role": role, "content": { "type": "text", "text": text } });
+    let given = |key: &str| {
+        params["arguments"][key]
+            .as_str()
+            .filter(|value| !value.is_empty())
+    };
+    let needed = |key: &str| given(key).ok_or_else(|| format!("the argument `{key}` is missing"));
+    let messages = match params["name"].as_str().unwrap_or_default() {
+        "review" => {
+            let (language, focus) = (needed("language")?, given("focus").unwrap_or("bugs"));
+            let text = format!(
+                "Review the {language} code that I send next. Look for {focus} first, and quote each line you write about."
+            );
+            vec![message("user", &text)]
+        }
+        LESSON_PROMPT => {
+            let mut lesson = lesson(needed("topic")?).map(|(role, text)| message(role, &text));
+            if spoiled {
+                lesson.reverse();
+            }
+            lesson.into()
+        }
+        NOTES_PROMPT => {
+            let notes = json!({ "uri": NOTES_URI, "mimeType": "text/plain", "text": NOTES });
+            let picture =
+                json!({ "type": "image", "mimeType": "image/png", "data": logo_base64(false) });
+            vec![
+                message("user", NOTES_QUESTION),
+                json!({ "role": "user", "content": { "type": "resource", "resource": notes } }),
+                json!({ "role": "user", "content": picture }),
+            ]
+        }
+        "Log Report" => {
+            let level = given("level").unwrap_or("ERROR");
+            let text = format!(
+                "Read {LOG_URI} with the pattern {level} and report in three sentences what went on."
+            );
+            vec![message("user", &text)]
+        }
+        other => return Err(format!("no prompt `{other}`")),
+    };
+    Ok(json!({ "messages": messages }))
+}
+
+/// `completion/complete`: the usual values of an argument that begin with what was typed.
+pub(super) fn completions(params: &Value) -> Value {
+    let known: &[&str] = match params["argument"]["name"].as_str().unwrap_or_default() {
+        "language" => &["C", "Go", "Java", "Python", "Rust", "TypeScript"],
+        "focus" => &["bugs", "speed", "style"],
+        "topic" => &["coyotes", "MCP", "terminals"],
+        "level" => &["ERROR", "INFO"],
+        _ => &[],
+    };
+    let typed = params["argument"]["value"].as_str().unwrap_or_default();
+    let typed = typed.to_lowercase();
+    let values: Vec<&str> = known
+        .iter()
+        .copied()
+        .filter(|value| value.to_lowercase().starts_with(&typed))
+        .collect();
+    json!({ "completion": { "values": values, "total": values.len(), "hasMore": false } })
+}

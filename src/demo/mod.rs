@@ -8,8 +8,9 @@ mod content;
 mod server;
 
 pub use content::{
-    AUDIENCE_URI, GUIDE, GUIDE_URI, LOG_LINES, LOG_URI, LOGO_URI, NOTES, NOTES_URI, TEMPLATE,
-    error_lines, greeting, log_text, logo,
+    AUDIENCE_URI, GUIDE, GUIDE_URI, LESSON_PROMPT, LOG_LINES, LOG_URI, LOGO_URI, NOTES,
+    NOTES_PROMPT, NOTES_QUESTION, NOTES_URI, TEMPLATE, error_lines, greeting, lesson, log_text,
+    logo,
 };
 pub use server::serve;
 
@@ -28,6 +29,8 @@ pub struct Counts {
     pub resources: usize,
     /// Resource templates.
     pub templates: usize,
+    /// Prompts.
+    pub prompts: usize,
 }
 
 /// What an unspoiled server lists.
@@ -36,6 +39,7 @@ pub fn counts() -> Counts {
         tools: content::tools(None).len(),
         resources: content::resources(None).len(),
         templates: content::templates().len(),
+        prompts: content::prompts().len(),
     }
 }
 
@@ -66,6 +70,8 @@ pub enum Spoil {
     Audience,
     /// Adds wrongly.
     Tool,
+    /// Tells a prompt's messages backwards.
+    Prompt,
     /// Puts a picture's base64 into a text block.
     Base64,
 }

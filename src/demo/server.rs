@@ -92,6 +92,10 @@ impl Server {
                 self.page("resourceTemplates", &content::templates(), params)
             }
             "resources/read" => self.read(params["uri"].as_str().unwrap_or_default()),
+            "prompts/list" => self.page("prompts", &content::prompts(), params),
+            "prompts/get" => content::prompt(params, self.spoil == Some(Spoil::Prompt))
+                .map_err(|wrong| (INVALID_PARAMS, wrong)),
+            "completion/complete" => Ok(content::completions(params)),
             "tools/call" => self.call(
                 params["name"].as_str().unwrap_or_default(),
                 params["arguments"].as_object().unwrap_or(&Map::new()),
@@ -109,7 +113,7 @@ impl Server {
         let capabilities = if self.spoil == Some(Spoil::Capabilities) {
             json!({ "tools": {} })
         } else {
-            json!({ "tools": {}, "resources": {} })
+            json!({ "tools": {}, "resources": {}, "prompts": {}, "completions": {} })
         };
         json!({
             "protocolVersion": revision,

@@ -77,7 +77,7 @@ fn the_handshake_answers_a_known_revision_with_itself_and_others_with_the_newest
         assert_eq!(answer["protocolVersion"], answered);
         assert_eq!(
             answer["capabilities"],
-            json!({ "tools": {}, "resources": {} })
+            json!({ "tools": {}, "resources": {}, "prompts": {}, "completions": {} })
         );
     }
 }
@@ -87,6 +87,8 @@ fn lists_span_pages_and_lose_nothing() {
     let (tools, pages) = walk("tools/list", "tools");
     assert_eq!(tools.len(), counts().tools);
     assert!(pages > 1);
+    let (prompts, pages) = walk("prompts/list", "prompts");
+    assert_eq!((prompts.len(), pages), (counts().prompts, 2));
     let (resources, pages) = walk("resources/list", "resources");
     assert_eq!(resources.len(), counts().resources);
     assert!(pages > 1);
@@ -260,10 +262,54 @@ fn every_spoil_changes_what_it_says() {
             json!({ "name": "add", "arguments": { "a": 1, "b": 1 } }),
         ),
         request(11, "tools/call", json!({ "name": "draw_logo" })),
+        request(
+            12,
+            "prompts/get",
+            json!({ "name": LESSON_PROMPT, "arguments": { "topic": "x" } }),
+        ),
     ];
     let good = exchange(&probes, None);
     assert_eq!(good.len(), probes.len());
     for spoil in Spoil::value_variants() {
         assert_ne!(exchange(&probes, Some(*spoil)), good, "{spoil:?}");
     }
+}
+
+#[test]
+fn prompts_say_what_they_are_given_and_name_what_is_missing() {
+    let get = |name: &str, arguments: Value| {
+        let params = json!({ "name": name, "arguments": arguments });
+        exchange(&[request(1, "prompts/get", params)], None)[0].clone()
+    };
+    let said = |answer: &Value| {
+        let messages = answer["result"]["messages"].as_array().unwrap();
+        let text = |message: &Value| message["content"]["text"].as_str().map(str::to_owned);
+        messages.iter().filter_map(text).collect::<Vec<_>>()
+    };
+    let review = said(&get("review", json!({ "language": "Rust" })));
+    assert!(review[0].contains("Rust code") && review[0].contains("bugs"));
+    assert!(said(&get("Log Report", json!({ "level": "INFO" })))[0].contains("pattern INFO"));
+    let lesson_texts: Vec<String> = lesson("x").map(|(_, text)| text).into();
+    assert_eq!(said(&get("lesson", json!({ "topic": "x" }))), lesson_texts);
+    let notes = get("notes", Value::Null);
+    let content = &notes["result"]["messages"][1]["content"];
+    assert_eq!(content["resource"]["text"], NOTES);
+    for (name, arguments) in [
+        ("review", json!({})),
+        ("lesson", json!({ "topic": "" })),
+        ("x", json!({})),
+    ] {
+        assert_eq!(get(name, arguments)["error"]["code"], -32602, "{name}");
+    }
+}
+
+#[test]
+fn completions_begin_with_what_was_typed() {
+    let complete = |name: &str, value: &str| {
+        let params = json!({ "ref": { "type": "ref/prompt", "name": "review" }, "argument": { "name": name, "value": value } });
+        result("completion/complete", params, None)["completion"]["values"].clone()
+    };
+    assert_eq!(complete("focus", "S"), json!(["speed", "style"]));
+    assert_eq!(complete("language", "x"), json!([]));
+    assert_eq!(complete("nothing", ""), json!([]));
 }

@@ -10,7 +10,7 @@ use coyote::utils::AbortToken;
 
 use crate::support::home::Home;
 
-const STEPS: [&str; 15] = [
+const STEPS: [&str; 16] = [
     "start",
     "functions",
     "lists",
@@ -25,6 +25,7 @@ const STEPS: [&str; 15] = [
     "audience",
     "tool",
     "tool error",
+    "prompt flattened",
     "no base64",
 ];
 
@@ -105,6 +106,7 @@ fn every_spoiled_step_is_noticed_as_that_step() {
             Spoil::Logo => "picture",
             Spoil::Audience => "audience",
             Spoil::Tool => "tool",
+            Spoil::Prompt => "prompt flattened",
             Spoil::Base64 => "no base64",
         };
         let (result, said) = spoiled(Some(*spoil));

@@ -35,11 +35,11 @@ fn servers_shows_state_revision_features_and_counts() {
     assert_eq!(json[0]["revision"], "2025-11-25");
     assert_eq!(
         json[0]["features"],
-        json!({ "tools": true, "resources": true, "prompts": false })
+        json!({ "tools": true, "resources": true, "prompts": true })
     );
     assert_eq!(
         json[0]["counts"],
-        json!({ "tools": 6, "resources": 5, "resource_templates": 1 })
+        json!({ "tools": 6, "resources": 5, "resource_templates": 1, "prompts": 4 })
     );
     let table = home.coyote(&["mcp", "servers"]).ok().stdout;
     for word in ["demo", "running", "stdio", "2025-11-25", "6 tools"] {
@@ -148,6 +148,15 @@ fn lists_follow_every_page() {
             .stdout
             .contains("demo://greeting/{name}")
     );
+    let prompts = home.coyote(&["mcp", "prompts"]).ok().stdout;
+    for words in [
+        "review      language* focus",
+        "lesson      topic*",
+        "Log Report  level",
+    ] {
+        assert!(prompts.contains(words), "{prompts}");
+    }
+    home.fake_server("fake", "tools-only");
     let none = home.coyote(&["mcp", "prompts"]).any_stderr().ok();
     assert_eq!(
         (none.stdout.as_str(), none.stderr.as_str()),
