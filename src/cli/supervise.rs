@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::mcp::McpRegistry;
 use crate::render::Ui;
@@ -17,6 +17,8 @@ use crate::utils::{AbortToken, Exit, Result};
 const GRACE: Duration = Duration::from_millis(500);
 /// How long servers may take to end; the registry's own limit is shorter.
 const CLOSING: Duration = Duration::from_secs(2);
+/// How long a signal may stay unheard before the work counts as stuck.
+const STUCK: Duration = Duration::from_millis(100);
 
 /// What has been started and needs an end: servers, and maybe a REPL that listens to signals itself.
 #[derive(Clone, Default)]
@@ -39,7 +41,7 @@ impl Started {
     async fn close(&self) {
         let registries = std::mem::take(&mut *self.registries.lock());
         let closing = registries.iter().map(|registry| registry.close_all());
-        let _ = tokio::time::timeout(CLOSING, futures::future::join_all(closing)).await;
+        let _ = timeout(CLOSING, futures::future::join_all(closing)).await;
     }
 }
 
@@ -52,6 +54,7 @@ pub(super) async fn supervise(
     ui: &Ui,
 ) -> Exit {
     let mut signals = Sources::open();
+    tokio::spawn(last_resort(abort.clone(), started.clone()));
     let exit = match until_ended(work, &mut signals, abort, started, ui).await {
         Ended::AtOnce(exit) => return exit,
         Ended::Signalled(exit) | Ended::Done(Ok(exit)) => exit,
@@ -65,6 +68,30 @@ pub(super) async fn supervise(
         () = started.close() => exit,
         signal = signals.next() => if exit == Exit::Success { signal } else { exit },
     }
+}
+
+/// Leaves in place of work whose thread is stuck in the system, where it hears of no signal: it writes to a pipe that
+/// is full and that nobody reads. Runs on another thread, and prints nothing: the work may hold the screen.
+async fn last_resort(abort: AbortToken, started: Started) {
+    let mut signals = Sources::open();
+    let exit = loop {
+        let exit = signals.next().await;
+        if !started.repl.is_cancelled() {
+            break exit;
+        }
+    };
+    if timeout(STUCK, abort.cancelled()).await.is_ok() {
+        // It was heard; work that goes on in order is over before this is.
+        tokio::select! {
+            () = sleep(GRACE + CLOSING) => {}
+            _ = signals.next() => sleep(STUCK).await,
+        }
+    }
+    tokio::select! {
+        () = started.close() => {}
+        _ = signals.next() => {}
+    }
+    std::process::exit(i32::from(exit as u8));
 }
 
 enum Ended {

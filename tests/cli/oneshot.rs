@@ -271,6 +271,34 @@ fn signals_have_their_exit_codes() {
     }
 }
 
+/// The thread that writes is stuck in the system then: somebody else has to hear the signal.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn a_signal_ends_it_while_nobody_reads_stdout() {
+    let line = delta(&json!({ "content": "a line of text\n".repeat(100) }));
+    let Piece::Bytes(line) = line else {
+        panic!("not bytes")
+    };
+    let provider = Provider::new(vec![Reply::Stream {
+        pieces: vec![Piece::Repeat(line, 2_000)],
+        cut: true,
+    }]);
+    let home = Home::new();
+    home.provider(&provider.url(), "");
+    let mut child = home.coyote(&["x"]).spawn();
+    drop(child.stdin.take());
+    // Held, and not read until the end.
+    let stdout = child.stdout.take();
+    let call = format!("/proc/{0}/task/{0}/syscall", child.id());
+    crate::support::eventually("it is stuck writing to fd 1", || {
+        let call = std::fs::read_to_string(&call).ok()?;
+        call.starts_with("1 0x1 ").then_some(())
+    });
+    run::signal(&child, nix::sys::signal::Signal::SIGINT);
+    assert_eq!(run::finish(child).code, Some(130));
+    drop(stdout);
+}
+
 #[test]
 fn a_closed_pipe_ends_quietly() {
     let pieces = std::iter::repeat_with(|| delta(&json!({ "content": "a line of text\n" })))
