@@ -67,12 +67,12 @@ impl Client {
             wire: Wire::of(config),
             base: config.base()?.to_owned(),
             patch,
-            http: Arc::new(Http::new(HttpOptions {
+            http: Http::shared(HttpOptions {
                 connect_timeout: config.connect_timeout,
                 proxy: Proxy::from_config(config.proxy.as_deref()),
                 user_agent: config.user_agent.clone(),
                 redirects: Redirects::SameOrigin,
-            })),
+            }),
             config: config.clone(),
             model: model.clone(),
             retry: RetryPolicy::default(),

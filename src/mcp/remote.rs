@@ -67,7 +67,7 @@ const CHALLENGE_MAX: usize = 300;
 /// A server at the other end of HTTP.
 #[derive(Debug)]
 pub(crate) struct Remote {
-    http: Http,
+    http: Arc<Http>,
     url: String,
     headers: HeaderMap,
     link: Arc<Link>,
@@ -91,7 +91,7 @@ impl Remote {
             })
             .collect();
         Arc::new(Self {
-            http: Http::new(HttpOptions::default()),
+            http: Http::shared(HttpOptions::default()),
             url: url.to_owned(),
             headers,
             link,

@@ -4,14 +4,17 @@
 //! idle time and its size. Nothing is built before the first request, so that commands without network do not pay
 //! for it. Errors never carry a URL: a query may hold a key.
 
-use std::sync::{Once, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::{Method, RequestBuilder, Url};
 
 /// How long a connection may take to be made, unless configured.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_REDIRECTS: usize = 10;
+/// How many clients are shared; the oldest makes way.
+const MAX_SHARED: usize = 16;
 
 /// Where redirects may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,7 +50,7 @@ impl Proxy {
 }
 
 /// What a client is built from.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HttpOptions {
     /// [`CONNECT_TIMEOUT`] when absent.
     pub connect_timeout: Option<Duration>,
@@ -105,6 +108,22 @@ impl Http {
             options,
             built: OnceLock::new(),
         }
+    }
+
+    /// The client of these options that everybody shares who asks for them: the turns of a conversation go over one
+    /// connection, and the machine's certificates are read once.
+    pub fn shared(options: HttpOptions) -> Arc<Self> {
+        static SHARED: Mutex<Vec<Arc<Http>>> = Mutex::new(Vec::new());
+        let mut shared = SHARED.lock();
+        if let Some(known) = shared.iter().find(|known| known.options == options) {
+            return Arc::clone(known);
+        }
+        if shared.len() >= MAX_SHARED {
+            shared.remove(0);
+        }
+        let new = Arc::new(Self::new(options));
+        shared.push(Arc::clone(&new));
+        new
     }
 
     /// Starts a request. An https URL on a machine without CA certificates is refused here, with a reason a

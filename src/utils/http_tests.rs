@@ -85,3 +85,19 @@ async fn a_failed_request_is_described_without_its_url() {
         "{text}"
     );
 }
+
+#[test]
+fn the_same_options_share_a_client_and_others_do_not() {
+    let agent = |name: &str| HttpOptions {
+        user_agent: Some(name.to_owned()),
+        ..HttpOptions::default()
+    };
+    let one = Http::shared(agent("sharing/1"));
+    assert!(Arc::ptr_eq(&one, &Http::shared(agent("sharing/1"))));
+    assert!(!Arc::ptr_eq(&one, &Http::shared(agent("sharing/2"))));
+    let proxied = HttpOptions {
+        proxy: Proxy::Direct,
+        ..agent("sharing/1")
+    };
+    assert!(!Arc::ptr_eq(&one, &Http::shared(proxied)));
+}
