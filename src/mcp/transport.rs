@@ -9,6 +9,7 @@ use std::future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bstr::ByteSlice as _;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{RoleClient, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -183,7 +184,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if chunk.is_empty() {
                 return self.last();
             }
-            let newline = chunk.iter().position(|byte| *byte == b'\n');
+            let newline = chunk.find_byte(b'\n');
             let part = newline.and_then(|end| chunk.get(..end)).unwrap_or(chunk);
             let too_long = !self.skipping && self.line.len() + part.len() > MESSAGE_MAX;
             if too_long {
