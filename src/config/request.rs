@@ -14,7 +14,7 @@ use crate::chat::{
 };
 use crate::client::ModelFacts;
 use crate::function::Limits;
-use crate::utils::fs::{Access, write_atomic};
+use crate::utils::fs::append_private;
 use crate::utils::{Error, ErrorKind, Result};
 
 /// What `.continue` asks for.
@@ -284,12 +284,8 @@ impl RequestContext {
             return Ok(());
         }
         let file = self.paths.config_dir().join("messages.md");
-        let mut text = std::fs::read_to_string(&file).unwrap_or_default();
-        text.push_str(&record(
-            &self.last,
-            self.model().map(|model| model.to_string()),
-        ));
-        write_atomic(&file, text.as_bytes(), Access::Private).map_err(|error| {
+        let text = record(&self.last, self.model().map(|model| model.to_string()));
+        append_private(&file, text.as_bytes()).map_err(|error| {
             Error::new(ErrorKind::Internal, error)
                 .context(format!("cannot write `{}`", file.display()))
         })

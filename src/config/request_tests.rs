@@ -392,6 +392,19 @@ fn saving_without_a_session_appends_to_the_record() {
     assert_eq!(text.matches("**assistant**").count(), 2);
 }
 
+#[test]
+fn the_record_keeps_what_it_holds_whatever_that_is() {
+    let home = Home::new();
+    let mut context = home.context("save: true");
+    let file = home.paths.config_dir().join("messages.md");
+    std::fs::create_dir_all(home.paths.config_dir()).unwrap();
+    std::fs::write(&file, b"Latin-1: \xe9\n").unwrap();
+    turn(&mut context, "Frage", &[Message::assistant("Antwort")]);
+    let bytes = std::fs::read(&file).unwrap();
+    assert!(bytes.starts_with(b"Latin-1: \xe9\n# "), "{bytes:?}");
+    assert!(bytes.ends_with(b"Antwort\n\n"), "{bytes:?}");
+}
+
 fn any_recorded() -> impl Strategy<Value = Vec<Message>> {
     let ids = || proptest::collection::vec("[a-e]", 0..4);
     let message = prop_oneof![

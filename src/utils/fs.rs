@@ -46,6 +46,19 @@ pub fn write_atomic(path: &Path, bytes: &[u8], access: Access) -> io::Result<()>
     Ok(())
 }
 
+/// Adds `bytes` to the end of `path`, whatever it holds so far, in one write. A file that is not there yet is created
+/// private, as are missing parent directories.
+pub fn append_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        create_private_dir(dir)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(bytes)
+}
+
 /// Gives a shared file the mode of the file it replaces, or the usual one; temporary files start private.
 #[cfg(unix)]
 fn keep_mode(target: &Path, file: &fs::File) -> io::Result<()> {
