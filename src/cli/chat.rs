@@ -151,13 +151,20 @@ async fn piped(abort: &AbortToken) -> Result<String> {
     let read = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();
         let stdin = std::io::stdin().lock();
-        stdin.take(STDIN_MAX).read_to_end(&mut bytes).map(|_| bytes)
+        let limit = STDIN_MAX.saturating_add(1);
+        stdin.take(limit).read_to_end(&mut bytes).map(|_| bytes)
     });
     let bytes = unless_aborted(abort, read)
         .await
         .map_err(|_| Error::user("cancelled"))?
         .map_err(Error::internal)?
         .map_err(|error| Error::from(error).context("cannot read stdin"))?;
+    if bytes.len() as u64 > STDIN_MAX {
+        return Err(Error::user(format!(
+            "stdin has more than {} MiB",
+            STDIN_MAX / (1024 * 1024)
+        )));
+    }
     String::from_utf8(bytes)
         .map_err(|_| Error::user("stdin is not text").hint("`-f FILE` attaches images"))
 }
