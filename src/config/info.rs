@@ -145,6 +145,52 @@ impl RequestContext {
         self.role()?.to_text().ok()
     }
 
+    /// The agent in force: what its file says, with its variables filled in; `None` without one.
+    pub fn agent_info(&self) -> Option<Info> {
+        let agent = self.agent()?;
+        let choice = |choice: &Option<super::names::Choice>| {
+            choice
+                .as_ref()
+                .map_or("as configured".to_owned(), ToString::to_string)
+        };
+        let delegation = &agent.delegation;
+        let there = self.paths().agent_names();
+        let may_start: Vec<String> = match &delegation.agents {
+            _ if !delegation.allowed => Vec::new(),
+            None => there,
+            Some(names) => names
+                .iter()
+                .map(|name| {
+                    if there.contains(name) {
+                        name.clone()
+                    } else {
+                        format!("{name} (not there)")
+                    }
+                })
+                .collect(),
+        };
+        let rows = json!({
+            "name": agent.name,
+            "description": agent.description,
+            "file": self.paths().agents_dir().join(&agent.name).join("config.yaml").display().to_string(),
+            "model": self.model().map(|model| model.to_string()),
+            "tools": choice(&agent.settings.enabled_tools),
+            "mcp_servers": choice(&agent.settings.enabled_mcp_servers),
+            "may_start": may_start,
+            "max_concurrent_agents": delegation.max_concurrent,
+            "max_agent_depth": delegation.max_depth,
+            "session": agent.session,
+            "starters": agent.starters.len(),
+        });
+        let mut sections = Map::new();
+        sections.insert("agent".to_owned(), rows);
+        if !agent.values.is_empty() {
+            sections.insert("variables".to_owned(), json!(agent.values));
+        }
+        sections.insert("instructions".to_owned(), json!(agent.instructions));
+        Some(Info(sections))
+    }
+
     /// The session in force: name, settings, how much was said.
     pub fn session_info(&self) -> Option<Info> {
         let session = self.session()?;

@@ -35,6 +35,7 @@ mod snapshot;
 mod testing;
 mod tool_scope;
 mod vars;
+mod why;
 mod yaml;
 
 pub use agent::{Agent, AgentLayer, AgentVariable, Delegation};
@@ -56,3 +57,4 @@ pub use tool_scope::{
     select_enabled_functions, select_enabled_mcp_servers,
 };
 pub use vars::{Env, MissingVariable, expand};
+pub use why::Why;

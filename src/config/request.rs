@@ -76,7 +76,8 @@ impl RequestContext {
         } else {
             messages.push(self.user_message(input));
         }
-        if !self.app().mcp_images {
+        // A model that does not see has the metadata, whatever was seen before.
+        if !self.app().mcp_images || !facts.supports_vision {
             messages.iter_mut().for_each(drop_tool_images);
         }
         let may_call = self.may_call_functions(facts);

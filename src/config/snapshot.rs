@@ -20,6 +20,8 @@ pub struct Snapshot {
     pub session_has_messages: bool,
     /// The agent in force.
     pub agent: Option<String>,
+    /// How a conversation with it may begin.
+    pub starters: Vec<String>,
     /// The layer that settings change.
     pub layer: Layer,
     /// Whether there is an answer to copy, continue or ask for again.
@@ -78,6 +80,7 @@ impl RequestContext {
             session: self.session().map(|session| session.name().to_owned()),
             session_has_messages: !self.session().is_none_or(Session::is_empty),
             agent: self.agent().map(|agent| agent.name.clone()),
+            starters: (self.agent()).map_or_else(Vec::new, |agent| agent.starters.clone()),
             layer: self.active_layer(),
             has_answer: self.last_answer().is_some(),
             dry_run: app.dry_run,

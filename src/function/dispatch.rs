@@ -16,7 +16,7 @@ use super::questions::{self, UserFunction};
 use super::supervisor::{self, AgentFunction};
 use super::tracker::Tracker;
 use super::user_tools::{self, UserTool};
-use super::{meta, permission};
+use super::{images, meta, permission};
 use crate::chat::{Activity, Notice, ToolCall, ToolOutput, ToolResult};
 use crate::mcp::{
     CallContext, McpError, MetaFunction, ServerName, has_mcp_prefix, split_meta_function,
@@ -90,6 +90,7 @@ pub async fn dispatch(
         };
         results.push(ToolResult { call, output });
     }
+    images::limit(&mut results);
     results
 }
 

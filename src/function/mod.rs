@@ -9,6 +9,7 @@ mod args;
 mod dispatch;
 mod env;
 mod error;
+mod images;
 mod local;
 mod meta;
 mod permission;

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::render::{Bounds, RenderedText, take_images};
+use super::render::{Bounds, RenderedText};
 use crate::chat::Image;
 use crate::utils::abort::Aborted;
 use crate::utils::text;
@@ -29,8 +29,8 @@ pub enum Piece<'a> {
     Fact {
         /// The item.
         value: Map<String, Value>,
-        /// The image it stands for and its size in bytes.
-        image: Option<(Image, u64)>,
+        /// The image it stands for.
+        image: Option<Image>,
         /// Whether it says that something could not be rendered.
         failed: bool,
     },
@@ -152,7 +152,6 @@ pub(crate) fn fit<'a>(
             .saturating_sub(spent + WRAPPER_BYTES + MARKER_BYTES),
     };
     let mut fitted = Fitted::default();
-    let mut candidates = Vec::new();
     for piece in pieces {
         // Whoever reads must get something, whatever it costs; each item alone is far below the ceiling.
         let must = structured.is_none() && fitted.items.is_empty();
@@ -165,7 +164,7 @@ pub(crate) fn fit<'a>(
             } => {
                 let kept = left.fact(Value::Object(value), must);
                 let whole = kept.is_some();
-                candidates.extend(image.filter(|_| whole));
+                fitted.images.extend(image.filter(|_| whole));
                 fitted.failures += usize::from(whole && failed);
                 (kept, whole)
             }
@@ -183,7 +182,6 @@ pub(crate) fn fit<'a>(
             "note": note(omitted),
         }));
     }
-    fitted.images = take_images(candidates);
     Ok(fitted)
 }
 

@@ -116,23 +116,6 @@ fn json_that_is_too_large_becomes_its_beginning() {
     assert!(bounded.to_string().len() <= 409_600);
 }
 
-#[test]
-fn only_the_first_images_are_taken() {
-    let image = |name: &str| Image {
-        mime_type: "image/png".into(),
-        source: crate::chat::ImageSource::File(name.into()),
-    };
-    let mib = 1024 * 1024;
-    let sizes = [10 * mib, 10 * mib, mib, mib, mib, mib];
-    let candidates = sizes
-        .into_iter()
-        .enumerate()
-        .map(|(n, size)| (image(&n.to_string()), size))
-        .collect();
-    let taken = take_images(candidates);
-    assert_eq!(taken, ["0", "2", "3", "4"].map(image));
-}
-
 proptest! {
     #[test]
     fn escaped_prefixes_keep_both_bounds(text in any::<String>(), max in 0..80usize, escaped in 0..80usize) {

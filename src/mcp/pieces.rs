@@ -207,11 +207,10 @@ impl Policy<'_> {
         }
         let image = spilled.image.map(|mime_type| {
             let source = ImageSource::File(spilled.path.clone());
-            let image = Image {
+            Image {
                 mime_type: mime_type.to_owned(),
                 source,
-            };
-            (image, spilled.size_bytes)
+            }
         });
         Piece::Fact {
             value,

@@ -22,7 +22,7 @@ use super::decode::{Block, Content, ResourceContent, ToolAnswer};
 use super::fit;
 use super::pieces::Reading;
 use super::spill::SpillDir;
-use crate::chat::{Image, ToolOutput};
+use crate::chat::ToolOutput;
 use crate::utils::AbortToken;
 use crate::utils::abort::Aborted;
 use crate::utils::grep::Filter;
@@ -38,10 +38,6 @@ pub const SERIALISED_CEILING_BYTES: usize = 409_600;
 pub(super) const MIME_BYTES: usize = 255;
 /// The least an answer may be lowered to, in bytes: less would not hold the facts about one item.
 const LEAST_ANSWER_BYTES: usize = 2_048;
-/// Images handed to a model that sees, per answer: how many, and their bytes together (`M-67`).
-const IMAGES: usize = 4;
-const IMAGES_BYTES: u64 = 16 * 1024 * 1024;
-
 /// The bounds of one answer: the policy's own, or tighter ones (`H-41`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -368,19 +364,6 @@ fn text_block<'a>((index, block): (usize, &'a Block<'_>)) -> Option<(usize, &'a 
 /// Whether the text is nothing but the JSON of `structured`.
 fn says(text: &str, structured: &Value) -> bool {
     serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured)
-}
-
-/// Images of an answer, the first ones within the bounds (`M-67`).
-pub(super) fn take_images(candidates: Vec<(Image, u64)>) -> Vec<Image> {
-    let mut bytes = 0;
-    let mut taken = Vec::new();
-    for (image, size) in candidates {
-        if taken.len() < IMAGES && bytes + size <= IMAGES_BYTES {
-            bytes += size;
-            taken.push(image);
-        }
-    }
-    taken
 }
 
 #[cfg(test)]

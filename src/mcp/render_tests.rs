@@ -685,7 +685,11 @@ fn images_for_models_that_see_are_told_by_their_bytes() {
         .map(|n| json!({"uri": "x://a", "blob": b64(&[PNG, &[n]].concat())}))
         .collect();
     let output = place.read_with(&json!({ "contents": many }), View::default());
-    assert_eq!(output.images.len(), 4);
+    assert_eq!(
+        output.images.len(),
+        9,
+        "how many are shown is decided for a whole round"
+    );
     assert_eq!(
         output.value.as_array().unwrap().len(),
         9,

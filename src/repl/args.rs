@@ -107,6 +107,7 @@ pub(super) fn info(rest: &Rest<'_>) -> Parse<ReplCommand> {
     enum Topic {
         Role,
         Session,
+        Agent,
         Tools,
         Mcp,
     }
@@ -116,6 +117,7 @@ pub(super) fn info(rest: &Rest<'_>) -> Parse<ReplCommand> {
     let known = [
         ("role", Topic::Role),
         ("session", Topic::Session),
+        ("agent", Topic::Agent),
         ("tools", Topic::Tools),
         ("mcp", Topic::Mcp),
     ];
@@ -124,6 +126,7 @@ pub(super) fn info(rest: &Rest<'_>) -> Parse<ReplCommand> {
     Ok(ReplCommand::Info(match topic {
         Topic::Role => InfoTopic::Role,
         Topic::Session => InfoTopic::Session,
+        Topic::Agent => InfoTopic::Agent,
         Topic::Tools => InfoTopic::Tools,
         Topic::Mcp => InfoTopic::Mcp(words.into_iter().next()),
     }))
@@ -140,6 +143,20 @@ pub(super) fn role(rest: &Rest<'_>) -> Parse<ReplCommand> {
             text: (!text.is_empty()).then(|| text.to_owned()),
         },
     })
+}
+
+/// `[NAME [KEY=VALUE...]]`
+pub(super) fn agent(rest: &Rest<'_>) -> Parse<ReplCommand> {
+    let mut words = rest.words()?.into_iter();
+    let name = words.next();
+    let mut variables = std::collections::BTreeMap::new();
+    for word in words {
+        match word.split_once('=').filter(|(key, _)| !key.is_empty()) {
+            Some((key, value)) => variables.insert(key.to_owned(), value.to_owned()),
+            None => return Err(Misuse::Unexpected(word)),
+        };
+    }
+    Ok(ReplCommand::Agent { name, variables })
 }
 
 /// A role or a session, and its name if there is one.
@@ -218,11 +235,12 @@ pub(super) fn list(rest: &Rest<'_>) -> Parse<ReplCommand> {
     let known = [
         ("roles", ListTopic::Roles),
         ("sessions", ListTopic::Sessions),
+        ("agents", ListTopic::Agents),
         ("tools", ListTopic::Tools),
         ("mcp-servers", ListTopic::McpServers),
         ("prompts", ListTopic::Prompts),
     ];
-    let (topic, words) = rest.choice(&known, "roles|sessions|tools|mcp-servers|prompts")?;
+    let (topic, words) = rest.choice(&known, "roles|sessions|agents|tools|mcp-servers|prompts")?;
     at_most(&words, 0)?;
     Ok(ReplCommand::List(topic))
 }
@@ -269,8 +287,12 @@ pub(super) fn exit(rest: &Rest<'_>) -> Parse<ReplCommand> {
     if rest.text.is_empty() {
         return Ok(ReplCommand::Exit(ExitFrom::Program));
     }
-    let known = [("role", ExitFrom::Role), ("session", ExitFrom::Session)];
-    let (from, words) = rest.choice(&known, "role|session")?;
+    let known = [
+        ("role", ExitFrom::Role),
+        ("session", ExitFrom::Session),
+        ("agent", ExitFrom::Agent),
+    ];
+    let (from, words) = rest.choice(&known, "role|session|agent")?;
     at_most(&words, 0)?;
     Ok(ReplCommand::Exit(from))
 }

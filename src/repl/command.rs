@@ -3,6 +3,8 @@
 //! Which commands there are is the [table](super::table)'s business. Nothing here does anything: parsing is pure and
 //! never fails loudly, a line that cannot be understood is a [`ParseError`] that teaches what can.
 
+use std::collections::BTreeMap;
+
 use super::args::Rest;
 use super::table::{find, nearest};
 use crate::utils::words::SplitError;
@@ -43,6 +45,15 @@ pub enum ReplCommand {
     },
     /// `.temp-role TEXT`
     TempRole(String),
+    /// `.agent [NAME [KEY=VALUE...]]`; without a name the person chooses.
+    Agent {
+        /// The agent.
+        name: Option<String>,
+        /// Values of its variables.
+        variables: BTreeMap<String, String>,
+    },
+    /// `.starter [N]`; without a number the person chooses.
+    Starter(Option<String>),
     /// `.session [NAME]`; without a name a temporary one.
     Session(Option<String>),
     /// `.empty`
@@ -111,6 +122,8 @@ pub enum ExitFrom {
     Role,
     /// The session.
     Session,
+    /// The agent.
+    Agent,
 }
 
 /// What `.info` is about.
@@ -122,6 +135,8 @@ pub enum InfoTopic {
     Role,
     /// The session.
     Session,
+    /// The agent.
+    Agent,
     /// Which tools and servers a request sees.
     Tools,
     /// MCP servers, or one of them.
@@ -155,6 +170,8 @@ pub enum ListTopic {
     Roles,
     /// Saved sessions.
     Sessions,
+    /// Agents.
+    Agents,
     /// Tools, built in and the user's own.
     Tools,
     /// Configured MCP servers.

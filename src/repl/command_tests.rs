@@ -41,6 +41,27 @@ fn commands_about_what_is_in_force_are_understood() {
         (".exit", ReplCommand::Exit(ExitFrom::Program)),
         (".exit role", ReplCommand::Exit(ExitFrom::Role)),
         (".exit session", ReplCommand::Exit(ExitFrom::Session)),
+        (".exit agent", ReplCommand::Exit(ExitFrom::Agent)),
+        (".info agent", ReplCommand::Info(InfoTopic::Agent)),
+        (".list agents", ReplCommand::List(ListTopic::Agents)),
+        (".starter", ReplCommand::Starter(None)),
+        (".starter 2", ReplCommand::Starter(some("2"))),
+        (
+            ".agent",
+            ReplCommand::Agent {
+                name: None,
+                variables: std::collections::BTreeMap::new(),
+            },
+        ),
+        (
+            ".agent 'my agent' project='a b' empty=",
+            ReplCommand::Agent {
+                name: some("my agent"),
+                variables: [("project", "a b"), ("empty", "")]
+                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                    .into(),
+            },
+        ),
         (".info", ReplCommand::Info(InfoTopic::System)),
         (".info role", ReplCommand::Info(InfoTopic::Role)),
         (".info session", ReplCommand::Info(InfoTopic::Session)),
@@ -215,7 +236,7 @@ fn a_missing_argument_is_named() {
         (".file -- what is this", "PATH"),
         (".set", "KEY"),
         (".set temperature", "VALUE"),
-        (".list", "roles|sessions|tools|mcp-servers|prompts"),
+        (".list", "roles|sessions|agents|tools|mcp-servers|prompts"),
         (".prompt", "SERVER"),
         (".prompt server", "NAME"),
         (".tool", "enable|disable"),
@@ -285,11 +306,11 @@ fn a_wrong_word_lists_the_right_ones() {
     };
     assert_eq!(
         error.to_string(),
-        "`wrong` is not one of `roles`, `sessions`, `tools`, `mcp-servers` or `prompts`"
+        "`wrong` is not one of `roles`, `sessions`, `agents`, `tools`, `mcp-servers` or `prompts`"
     );
     assert_eq!(
         error.hints(),
-        ["`.list roles|sessions|tools|mcp-servers|prompts` is how it is used"]
+        ["`.list roles|sessions|agents|tools|mcp-servers|prompts` is how it is used"]
     );
 }
 

@@ -87,6 +87,10 @@ pub struct Snapshot {
     pub roles: Vec<Candidate>,
     /// Sessions.
     pub sessions: Vec<Candidate>,
+    /// Agents.
+    pub agents: Vec<Candidate>,
+    /// Numbers of the active agent's starters.
+    pub starters: Vec<Candidate>,
     /// Model ids, `client:model`.
     pub models: Vec<Candidate>,
     /// Tools that can be enabled, aliases included.
@@ -130,6 +134,8 @@ impl Snapshot {
             ArgKind::Model => self.models.clone(),
             ArgKind::Role => self.roles.clone(),
             ArgKind::Session => self.sessions.clone(),
+            ArgKind::Agent => self.agents.clone(),
+            ArgKind::Starter => self.starters.clone(),
             ArgKind::Server => self.servers.clone(),
             ArgKind::Servers => not_yet(&self.servers, &typing.before),
             ArgKind::Tools => not_yet(&self.tools, &typing.before),

@@ -100,6 +100,7 @@ pub(super) fn state(ctx: &RequestContext) -> State {
     State {
         session: ctx.session().is_some(),
         role: ctx.role().is_some(),
+        agent: ctx.agent().is_some(),
         exchange: !ctx.messages().is_empty(),
         servers: !ctx.registry().names().is_empty(),
     }
@@ -111,10 +112,15 @@ fn candidates(now: &config::Snapshot) -> Snapshot {
         state: State {
             session: now.session.is_some(),
             role: now.role.is_some(),
+            agent: now.agent.is_some(),
             exchange: now.has_answer,
             servers: !now.servers.is_empty(),
         },
         roles: now.roles().into_iter().map(Candidate::new).collect(),
+        agents: now.agents().into_iter().map(Candidate::new).collect(),
+        starters: (now.starters.iter().enumerate())
+            .map(|(at, text)| Candidate::described((at + 1).to_string(), text))
+            .collect(),
         sessions: now.sessions().into_iter().map(Candidate::new).collect(),
         models: (now.models.iter())
             .map(|model| Candidate::new(model.to_string()))

@@ -41,6 +41,7 @@ use self::signals::Signals;
 use crate::chat::{Answer, Ask, Question};
 use crate::config::RequestContext;
 use crate::function::Approvals;
+use crate::mcp::ServerName;
 use crate::render::{Ui, restore_terminal};
 use crate::turn::Deps;
 use crate::utils::abort::unless_aborted;
@@ -84,6 +85,8 @@ struct Repl {
     quiet: Option<Quiet>,
     /// What was said about servers, so that it is said once.
     reported: Arc<Mutex<HashSet<String>>>,
+    /// The servers requests saw when that was last said.
+    seen: Mutex<Option<Vec<ServerName>>>,
 }
 
 /// Reads and does lines until the person leaves or the process is told to end; servers are closed then, and a
@@ -126,6 +129,7 @@ impl Repl {
             signals,
             quiet: None,
             reported: Arc::default(),
+            seen: Mutex::default(),
         }
     }
 

@@ -41,6 +41,8 @@ pub struct State {
     pub session: bool,
     /// A role is active.
     pub role: bool,
+    /// An agent is active.
+    pub agent: bool,
     /// Something was asked, so that it can be answered again.
     pub exchange: bool,
     /// An MCP server is configured.
@@ -54,6 +56,8 @@ pub enum Need {
     Nothing,
     /// An active session.
     Session,
+    /// An active agent.
+    Agent,
     /// An active role or session.
     RoleOrSession,
     /// An exchange in the current conversation.
@@ -68,6 +72,7 @@ impl Need {
         match self {
             Self::Nothing => true,
             Self::Session => state.session,
+            Self::Agent => state.agent,
             Self::RoleOrSession => state.role || state.session,
             Self::Exchange => state.exchange,
             Self::Servers => state.servers,
@@ -79,6 +84,7 @@ impl Need {
         match self {
             Self::Nothing => ("nothing is missing", "`.help` lists the commands"),
             Self::Session => ("no session is active", "`.session [NAME]` starts one"),
+            Self::Agent => ("no agent is active", "`.agent NAME` takes one on"),
             Self::RoleOrSession => (
                 "no role and no session is active",
                 "`.role NAME` or `.session [NAME]` starts one",
@@ -107,6 +113,10 @@ pub enum ArgKind {
     Role,
     /// A saved session.
     Session,
+    /// An agent.
+    Agent,
+    /// The number of one of the agent's starters.
+    Starter,
     /// Any number of MCP servers.
     Servers,
     /// One MCP server.
@@ -162,6 +172,8 @@ impl ArgKind {
             | Self::Model
             | Self::Role
             | Self::Session
+            | Self::Agent
+            | Self::Starter
             | Self::Server
             | Self::SettingValue => before.is_empty().then_some(self),
         }
@@ -229,12 +241,13 @@ pub const COMMANDS: &[CommandSpec] = &[
     },
     CommandSpec {
         name: ".info",
-        usage: ".info [role|session|tools|mcp [SERVER]]",
+        usage: ".info [role|session|agent|tools|mcp [SERVER]]",
         help: "Show what is in force and where files are",
         needs: Need::Nothing,
         args: ArgKind::Choice(&[
             choice("role", "the active role", ArgKind::None),
             choice("session", "the active session", ArgKind::None),
+            choice("agent", "the active agent", ArgKind::None),
             choice(
                 "tools",
                 "which tools and servers a request sees",
@@ -267,6 +280,22 @@ pub const COMMANDS: &[CommandSpec] = &[
         needs: Need::Nothing,
         args: ArgKind::None,
         parse: |rest| Ok(ReplCommand::TempRole(rest.text("TEXT")?)),
+    },
+    CommandSpec {
+        name: ".agent",
+        usage: ".agent [NAME [KEY=VALUE...]]",
+        help: "Work with an agent",
+        needs: Need::Nothing,
+        args: ArgKind::Agent,
+        parse: args::agent,
+    },
+    CommandSpec {
+        name: ".starter",
+        usage: ".starter [N]",
+        help: "Begin with one of the agent's questions",
+        needs: Need::Agent,
+        args: ArgKind::Starter,
+        parse: |rest| Ok(ReplCommand::Starter(rest.optional()?)),
     },
     CommandSpec {
         name: ".session",
@@ -373,12 +402,13 @@ pub const COMMANDS: &[CommandSpec] = &[
     },
     CommandSpec {
         name: ".list",
-        usage: ".list roles|sessions|tools|mcp-servers|prompts",
+        usage: ".list roles|sessions|agents|tools|mcp-servers|prompts",
         help: "List what there is",
         needs: Need::Nothing,
         args: ArgKind::Choice(&[
             choice("roles", "roles, built in and your own", ArgKind::None),
             choice("sessions", "saved sessions", ArgKind::None),
+            choice("agents", "agents", ArgKind::None),
             choice("tools", "tools, built in and your own", ArgKind::None),
             choice("mcp-servers", "configured MCP servers", ArgKind::None),
             choice("prompts", "prompts of MCP servers", ArgKind::None),
@@ -430,12 +460,13 @@ pub const COMMANDS: &[CommandSpec] = &[
     },
     CommandSpec {
         name: ".exit",
-        usage: ".exit [role|session]",
-        help: "Leave the role, the session or coyote",
+        usage: ".exit [role|session|agent]",
+        help: "Leave the role, the session, the agent or coyote",
         needs: Need::Nothing,
         args: ArgKind::Choice(&[
             choice("role", "leave the role", ArgKind::None),
             choice("session", "leave the session", ArgKind::None),
+            choice("agent", "leave the agent", ArgKind::None),
         ]),
         parse: args::exit,
     },

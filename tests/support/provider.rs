@@ -57,8 +57,21 @@ pub struct Provider {
     hung_up: Arc<Mutex<usize>>,
 }
 
+/// Decides what a request is answered with.
+type Script = Arc<dyn Fn(&Asked) -> Reply + Send + Sync>;
+
 impl Provider {
+    /// Replies in the order of the requests.
     pub fn new(script: Vec<Reply>) -> Self {
+        let script = Mutex::new(script.into_iter());
+        Self::with(move |_| {
+            let next = script.lock().unwrap().next();
+            next.unwrap_or_else(|| status(500, "the script is at its end"))
+        })
+    }
+
+    /// Replies to what is asked, whoever asks first.
+    pub fn with(script: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let provider = Self {
@@ -66,7 +79,7 @@ impl Provider {
             asked: Arc::default(),
             hung_up: Arc::default(),
         };
-        let script = Arc::new(Mutex::new(script.into_iter()));
+        let script: Script = Arc::new(script);
         let (asked, hung_up) = (Arc::clone(&provider.asked), Arc::clone(&provider.hung_up));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -105,7 +118,7 @@ impl Provider {
 
 fn serve(
     stream: TcpStream,
-    script: &Mutex<std::vec::IntoIter<Reply>>,
+    script: &Script,
     asked: &Mutex<Vec<Asked>>,
     hung_up: &Mutex<usize>,
 ) -> std::io::Result<()> {
@@ -137,17 +150,19 @@ fn serve(
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        let request = Asked {
+            path,
+            headers,
+            body,
+        };
         // Taken under the lock of the record, so that the n-th reply answers the n-th recorded request.
         let reply = {
             let mut asked = asked.lock().unwrap();
-            asked.push(Asked {
-                path,
-                headers,
-                body,
-            });
-            script.lock().unwrap().next()
+            let reply = script(&request);
+            asked.push(request);
+            reply
         };
-        match reply.unwrap_or_else(|| status(500, "the script is at its end")) {
+        match reply {
             Reply::Full {
                 status,
                 headers,

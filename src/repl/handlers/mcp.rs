@@ -25,6 +25,7 @@ pub(in crate::repl) fn start_selected(repl: &Repl) {
     let servers = repl.ctx.read().selection().servers;
     let registry = repl.ctx.read().registry().clone();
     registry.start(&servers);
+    say_changes(repl, &servers);
     watch(repl, servers);
 }
 
@@ -45,6 +46,26 @@ pub(in crate::repl) fn hear_news(repl: &Repl) {
             }
         }
     });
+}
+
+/// A role, a session or an agent that came or went never loses or gains a server silently.
+fn say_changes(repl: &Repl, servers: &[ServerName]) {
+    let Some(before) = repl.seen.lock().replace(servers.to_vec()) else {
+        return;
+    };
+    let gained = servers.iter().filter(|name| !before.contains(name));
+    let lost = before.iter().filter(|name| !servers.contains(name));
+    let changes: Vec<String> = (gained.map(|name| format!("+{name}")))
+        .chain(lost.map(|name| format!("-{name}")))
+        .collect();
+    if !changes.is_empty() {
+        let layer = repl.ctx.read().deciding_servers();
+        repl.ui.dim(&format!(
+            "MCP servers: {} ({})",
+            changes.join(", "),
+            layer.as_str()
+        ));
+    }
 }
 
 /// Says, once each, which of `servers` could not be started, as soon as that is known.
@@ -85,6 +106,7 @@ fn failure(status: &ServerStatus) -> Option<String> {
 pub(super) async fn settle(repl: &Repl) {
     let registry = repl.ctx.read().registry().clone();
     let selected = repl.ctx.read().selection().servers;
+    *repl.seen.lock() = Some(selected.clone());
     for status in registry.statuses() {
         let runs = matches!(status.state, ServerState::Running | ServerState::Connecting);
         if runs && !selected.contains(&status.name) {

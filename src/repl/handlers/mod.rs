@@ -1,6 +1,7 @@
 //! What commands do: one file per family, each a set of small functions over [`Repl`]. They change the context, start
 //! and stop servers, and speak through `Ui` and `Ask`; what goes wrong is an error for the loop to show.
 
+mod agent;
 mod chat;
 mod edit;
 mod info;
@@ -38,10 +39,12 @@ pub(super) async fn run(repl: &mut Repl, command: ReplCommand) -> Result<Flow> {
         ReplCommand::Exit(ExitFrom::Program) => return exit(repl).await,
         ReplCommand::Exit(ExitFrom::Role) => role::exit(repl)?,
         ReplCommand::Exit(ExitFrom::Session) => session::exit(repl).await?,
+        ReplCommand::Exit(ExitFrom::Agent) => agent::exit(repl).await?,
         ReplCommand::Info(topic) => match topic {
             InfoTopic::System => info::system(repl),
             InfoTopic::Role => info::role(repl)?,
             InfoTopic::Session => info::session(repl)?,
+            InfoTopic::Agent => agent::info(repl)?,
             InfoTopic::Tools => tools::info(repl),
             InfoTopic::Mcp(None) => mcp::list(repl),
             InfoTopic::Mcp(Some(name)) => mcp::info(repl, &name)?,
@@ -49,6 +52,8 @@ pub(super) async fn run(repl: &mut Repl, command: ReplCommand) -> Result<Flow> {
         ReplCommand::Model(name) => settings::model(repl, name).await?,
         ReplCommand::Role { name, text } => role::use_role(repl, name, text).await?,
         ReplCommand::TempRole(text) => role::temporary(repl, &text)?,
+        ReplCommand::Agent { name, variables } => agent::enter(repl, name, &variables).await?,
+        ReplCommand::Starter(number) => agent::starter(repl, number).await?,
         ReplCommand::Session(name) => session::enter(repl, name.as_deref()).await?,
         ReplCommand::Empty => session::empty(repl)?,
         ReplCommand::Compress => session::compress(repl).await?,
@@ -67,6 +72,7 @@ pub(super) async fn run(repl: &mut Repl, command: ReplCommand) -> Result<Flow> {
         ReplCommand::List(topic) => match topic {
             ListTopic::Roles => role::list(repl),
             ListTopic::Sessions => session::list(repl),
+            ListTopic::Agents => agent::list(repl),
             ListTopic::Tools => tools::list(repl),
             ListTopic::McpServers => mcp::list(repl),
             ListTopic::Prompts => prompts::list(repl).await?,

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::config::{Layer, LayerSettings, RequestContext};
-use crate::mcp::ServerName;
+use crate::config::Why;
 use crate::repl::Repl;
 use crate::repl::command::Switch;
 use crate::utils::Result;
@@ -45,63 +44,45 @@ pub(super) fn list(repl: &Repl) {
         .out(&repl.ui.table(&["tool", "", "description"], &rows));
 }
 
-/// What the next request offers, and which layer decided so.
+/// Why every tool and server is in the next request or out of it, and what it offers (`H-35`).
 pub(super) fn info(repl: &Repl) {
-    let mut text = String::new();
-    {
+    let (tools, servers, offered, unknown) = {
         let ctx = repl.ctx.read();
-        let selection = ctx.selection();
-        let scope = ctx.tool_scope();
-        let names = |names: Vec<&str>| {
-            if names.is_empty() {
-                "none".to_owned()
-            } else {
-                names.join(", ")
-            }
-        };
-        let tools = names(selection.tools.iter().map(String::as_str).collect());
-        let servers = names(selection.servers.iter().map(ServerName::as_str).collect());
-        let offered: Vec<&str> = scope
+        let offered: Vec<String> = ctx
+            .tool_scope()
             .functions
             .declarations()
             .iter()
-            .map(|function| function.name.as_str())
+            .map(|function| function.name.clone())
             .collect();
-        let rows = [
-            (
-                "tools",
-                tools,
-                decides(&ctx, |settings| settings.enabled_tools.is_some()),
-            ),
-            (
-                "servers",
-                servers,
-                decides(&ctx, |settings| settings.enabled_mcp_servers.is_some()),
-            ),
-        ];
-        for (what, names, layer) in rows {
-            let _ = writeln!(text, "{what:<10}{names}  ({})", layer.as_str());
+        (
+            ctx.why_tools(),
+            ctx.why_servers(),
+            offered,
+            ctx.selection().unknown,
+        )
+    };
+    let mut text = String::new();
+    for (what, whys) in [("tool", tools), ("server", servers)] {
+        if whys.is_empty() {
+            continue;
         }
-        let _ = writeln!(text, "{:<10}{}", "offered", names(offered));
-        for unknown in &selection.unknown {
-            let _ = writeln!(text, "{:<10}{}", "unknown", unknown.message());
-        }
+        let row = |why: Why| {
+            let mark = if why.included { "in" } else { "out" };
+            vec![why.name, mark.to_owned(), why.reason]
+        };
+        let rows: Vec<Vec<String>> = whys.into_iter().map(row).collect();
+        text.push_str(&repl.ui.table(&[what, "", "why"], &rows));
+        text.push('\n');
+    }
+    let offered = if offered.is_empty() {
+        "none".to_owned()
+    } else {
+        offered.join(", ")
+    };
+    let _ = writeln!(text, "{:<10}{offered}", "offered");
+    for unknown in &unknown {
+        let _ = writeln!(text, "{:<10}{}", "unknown", unknown.message());
     }
     repl.ui.out(&text);
-}
-
-/// The most specific layer that says something; where none does, the global one has its say or its default.
-fn decides(ctx: &RequestContext, says: fn(&LayerSettings) -> bool) -> Layer {
-    let layers = [
-        (
-            Layer::Session,
-            ctx.session().map(|session| &session.settings),
-        ),
-        (Layer::Agent, ctx.agent().map(|agent| &agent.settings)),
-        (Layer::Role, ctx.role().map(|role| &role.settings)),
-    ];
-    layers
-        .into_iter()
-        .find(|(_, settings)| settings.is_some_and(says))
-        .map_or(Layer::Global, |(layer, _)| layer)
 }
