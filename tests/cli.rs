@@ -17,6 +17,7 @@ mod cli {
     mod demo;
     mod hostile;
     mod hostile_web;
+    mod docs;
     mod mcp;
     mod oneshot;
     mod providers;
