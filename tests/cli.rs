@@ -15,9 +15,9 @@ mod cli {
     mod args;
     mod config;
     mod demo;
+    mod docs;
     mod hostile;
     mod hostile_web;
-    mod docs;
     mod mcp;
     mod oneshot;
     mod providers;

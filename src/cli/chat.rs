@@ -38,7 +38,7 @@ pub(super) async fn once(
     };
     if !chat.says_something() && piped.trim().is_empty() {
         return Err(
-            Error::user("there is nothing to ask: stdin is empty and no terminal")
+            Error::user("there is nothing to ask: stdin is empty and is no terminal")
                 .hint("`coyote \"question\"` asks; the REPL needs a terminal"),
         );
     }

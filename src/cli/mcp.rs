@@ -188,7 +188,9 @@ impl Tools {
             return Ok(Exit::Success);
         }
         if statuses.is_empty() {
-            self.ui.line("no MCP servers are configured");
+            self.ui.line(
+                "no MCP servers are configured; `coyote --info` shows where `mcp.json` is expected",
+            );
             return Ok(Exit::Success);
         }
         let rows: Vec<Vec<String>> = statuses

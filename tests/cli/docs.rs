@@ -58,7 +58,7 @@ fn run(home: &Home, command: &str) -> (bool, String) {
     let bin = Path::new(env!("CARGO_BIN_EXE_coyote")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let output = Command::new("sh")
-        .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+        .args(["-c", command])
         .env_clear()
         .envs(home.env())
         .env("PATH", path)
@@ -66,7 +66,11 @@ fn run(home: &Home, command: &str) -> (bool, String) {
         .stdin(std::process::Stdio::null())
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout)
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    let text = format!("{}\n{err}", out.trim_end_matches('\n'))
         .replace(&home.cache_dir().display().to_string(), "~/.cache/coyote")
         .replace(&home.config_dir().display().to_string(), "~/.config/coyote");
     (output.status.success(), text)

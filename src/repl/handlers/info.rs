@@ -44,7 +44,7 @@ fn overview(repl: &Repl) -> String {
         "::: TEXT :::".to_owned(),
         "Ask a text of several lines, as it stands".to_owned(),
     ]);
-    let keys = "Tab completes, Ctrl-J or Alt-Enter begins a line, Ctrl-O opens the editor, Ctrl-C ends an answer, Ctrl-D leaves.\n";
+    let keys = "Tab completes, Alt-Enter begins a line, Ctrl-O opens the editor, Ctrl-C ends an answer, Ctrl-D leaves\n";
     format!(
         "{}\n{keys}",
         repl.ui.table(&["command", "what it does"], &rows)
