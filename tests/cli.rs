@@ -13,11 +13,13 @@
 
 mod cli {
     mod args;
+    mod completion;
     mod config;
     mod demo;
     mod docs;
     mod hostile;
     mod hostile_web;
+    mod macros;
     mod mcp;
     mod oneshot;
     mod providers;

@@ -70,6 +70,9 @@ pub struct Options {
     /// Use this text as the role's prompt
     #[arg(long, value_name = "TEXT")]
     pub temp_role: Option<String>,
+    /// Do the lines of a macro; the words after it are its arguments
+    #[arg(long = "macro", value_name = "NAME", add = ArgValueCompleter::new(complete::macros))]
+    pub macro_name: Option<String>,
     /// Attach a file, a URL or the files of a glob; may be repeated
     #[arg(short, long = "file", value_name = "PATH|URL|GLOB", value_hint = clap::ValueHint::FilePath)]
     pub files: Vec<String>,
@@ -103,6 +106,9 @@ pub struct Options {
     /// List the saved sessions
     #[arg(long, help_heading = "Looking around")]
     pub list_sessions: bool,
+    /// List the macros
+    #[arg(long, help_heading = "Looking around")]
+    pub list_macros: bool,
     /// List the agents
     #[arg(long, help_heading = "Looking around")]
     pub list_agents: bool,

@@ -51,9 +51,6 @@ fn an_unknown_option_is_a_usage_error_with_the_nearest_name_and_never_text() {
     assert!(refused(&["tell", "me", "--no-steam"]).contains("--no-stream"));
     refused(&["-Z"]);
     refused(&["why", "-Z"]);
-    // These come with what they name.
-    refused(&["-a", "agent", "hi"]);
-    refused(&["--macro", "m"]);
 }
 
 #[test]
@@ -100,10 +97,6 @@ fn help_names_the_subcommands_and_hides_the_demo_server() {
         let help = error.to_string();
         assert!(help.contains("mcp") && help.contains("demo"), "{help}");
         assert!(!help.contains("demo-server"), "{help}");
-        assert!(
-            !help.contains("--agent") && !help.contains("--macro"),
-            "{help}"
-        );
     }
     assert_eq!(
         parse(&argv(&["mcp", "read", "--help"]))

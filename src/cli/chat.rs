@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 
 use super::boot::{Machine, Trusting};
 use super::execute;
-use super::plan::{AnswerKind, Chat, RoleChoice, Setting, Streaming};
+use super::plan::{AnswerKind, Chat, MacroCall, RoleChoice, Setting, Streaming};
 use crate::chat::{Ask, Notice, NoticeSink};
 use crate::config::{self, Input, RequestContext, Saved, SessionFate};
 use crate::function::Approvals;
@@ -44,7 +44,7 @@ pub(super) async fn once(
     }
     let setting = &with_default_role(chat.answer, setting);
     let mut context = machine.context(setting, Trusting::Ask).await?;
-    prepare(&mut context, chat);
+    prepare(&mut context, chat.dry_run, chat.stream);
     if chat.answer == AnswerKind::Whole {
         let prelude = context.app().cmd_prelude.clone();
         if let Some(prelude) = prelude.filter(|_| {
@@ -89,10 +89,35 @@ pub(super) async fn repl(machine: &Machine, chat: &Chat, setting: &Setting) -> R
             .hint("`coyote -e \"list the largest files\"` asks for a command"));
     }
     let mut context = machine.context(setting, Trusting::Ask).await?;
-    prepare(&mut context, chat);
+    prepare(&mut context, chat.dry_run, chat.stream);
     machine.warn(&context.take_warnings());
     let prelude = context.app().repl_prelude.clone();
     open_repl(machine, context, prelude, chat.approve_all, Vec::new()).await
+}
+
+/// Does the lines of a macro as the REPL would, and ends.
+pub(super) async fn run_macro(
+    machine: &Machine,
+    call: &MacroCall,
+    setting: &Setting,
+) -> Result<Exit> {
+    let mut context = machine.context(setting, Trusting::Ask).await?;
+    prepare(&mut context, call.dry_run, call.stream);
+    machine.warn(&context.take_warnings());
+    machine.started.repl();
+    let start = start(machine, context, call.approve_all);
+    repl::run_macro(start, &call.name, &call.arguments).await
+}
+
+fn start(machine: &Machine, context: RequestContext, approve_all: bool) -> repl::Start {
+    repl::Start {
+        ctx: Arc::new(RwLock::new(context)),
+        ui: Arc::clone(&machine.ui),
+        ask: Arc::clone(&machine.ask),
+        approve_all,
+        hints: Vec::new(),
+        prelude: None,
+    }
 }
 
 /// Hands the terminal to the REPL.
@@ -105,12 +130,9 @@ pub(super) async fn open_repl(
 ) -> Result<Exit> {
     machine.started.repl();
     repl::run(repl::Start {
-        ctx: Arc::new(RwLock::new(context)),
-        ui: Arc::clone(&machine.ui),
-        ask: Arc::clone(&machine.ask),
-        approve_all,
         hints,
         prelude,
+        ..start(machine, context, approve_all)
     })
     .await
 }
@@ -130,11 +152,11 @@ fn with_default_role(answer: AnswerKind, setting: &Setting) -> Setting {
 }
 
 /// Applies the flags that change settings.
-fn prepare(context: &mut RequestContext, chat: &Chat) {
-    if chat.dry_run {
+fn prepare(context: &mut RequestContext, dry_run: bool, stream: Streaming) {
+    if dry_run {
         context.apply(config::Setting::DryRun(Some(true)));
     }
-    if chat.stream == Streaming::Off {
+    if stream == Streaming::Off {
         context.apply(config::Setting::Stream(Some(false)));
     }
 }

@@ -34,6 +34,11 @@ pub(super) fn agents(typed: &OsStr) -> Vec<CompletionCandidate> {
     offer(typed, |paths, _| Some(paths.agent_names()))
 }
 
+/// Values of `--macro`.
+pub(super) fn macros(typed: &OsStr) -> Vec<CompletionCandidate> {
+    offer(typed, |paths, _| Some(paths.macro_names()))
+}
+
 /// Names of configured servers; a directory's file counts only where it is trusted.
 pub(super) fn servers(typed: &OsStr) -> Vec<CompletionCandidate> {
     offer(typed, |paths, env| {

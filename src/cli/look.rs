@@ -24,6 +24,7 @@ pub(super) fn list(context: &RequestContext, what: Listed, json: bool, ui: &Ui) 
         Listed::Models => context.models().iter().map(ToString::to_string).collect(),
         Listed::Roles => Role::names(context.paths()),
         Listed::Sessions => context.paths().session_names(),
+        Listed::Macros => context.paths().macro_names(),
         Listed::Agents => context.paths().agent_names(),
         Listed::McpServers => context
             .registry()

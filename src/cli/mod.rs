@@ -154,6 +154,7 @@ async fn configured_command(
             Ok(look::list(&context, *what, setting.json, ui))
         }
         Configured::Mcp(what) => mcp_command(machine, what, setting, abort).await,
+        Configured::Macro(call) => chat::run_macro(machine, call, setting).await,
         Configured::Chat(chat) if machine.stdin_is_terminal && !chat.says_something() => {
             chat::repl(machine, chat, setting).await
         }

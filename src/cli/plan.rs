@@ -35,6 +35,8 @@ pub enum Configured {
     Mcp(Mcp),
     /// Talk to a model: once, or in the REPL.
     Chat(Chat),
+    /// Do the lines of a macro.
+    Macro(MacroCall),
 }
 
 /// What every configured command has in common.
@@ -100,12 +102,29 @@ pub enum Listed {
     Roles,
     /// Sessions.
     Sessions,
+    /// Macros.
+    Macros,
     /// Agents.
     Agents,
     /// MCP servers.
     McpServers,
     /// Local tools.
     Tools,
+}
+
+/// A macro to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MacroCall {
+    /// Which one.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Whether answers are streamed.
+    pub stream: Streaming,
+    /// Show requests instead of sending them.
+    pub dry_run: bool,
+    /// Approve tool calls without asking.
+    pub approve_all: bool,
 }
 
 /// A question to a model, or the REPL.
@@ -262,6 +281,9 @@ pub fn plan(typed: Typed) -> Result<Plan, clap::Error> {
 
 fn chat_or_look(mut options: Options, text: &[String]) -> Result<Plan, clap::Error> {
     let look = looked_at(&options)?;
+    if let Some(name) = options.macro_name.take() {
+        return macro_call(options, name, text, look);
+    }
     let text = (!text.is_empty()).then(|| text.join(" "));
     let chat = Chat {
         answer: match (options.code, options.execute) {
@@ -272,11 +294,7 @@ fn chat_or_look(mut options: Options, text: &[String]) -> Result<Plan, clap::Err
         },
         text,
         files: std::mem::take(&mut options.files),
-        stream: if options.no_stream {
-            Streaming::Off
-        } else {
-            Streaming::Configured
-        },
+        stream: streaming(&options),
         dry_run: options.dry_run,
         approve_all: options.yes,
     };
@@ -294,6 +312,43 @@ fn chat_or_look(mut options: Options, text: &[String]) -> Result<Plan, clap::Err
         }
     };
     Ok(Plan::Configured(what, setting(options)?))
+}
+
+/// A macro takes the words of the text one by one; what it says to a model, it says itself.
+fn macro_call(
+    options: Options,
+    name: String,
+    arguments: &[String],
+    look: Option<(&'static str, Configured)>,
+) -> Result<Plan, clap::Error> {
+    let with = [
+        (!options.files.is_empty(), "--file"),
+        (options.code, "--code"),
+        (options.execute, "--execute"),
+    ];
+    let with = with
+        .into_iter()
+        .find_map(|(typed, flag)| typed.then_some(flag));
+    if let Some(flag) = look.map(|(flag, _)| flag).or(with) {
+        return Err(conflict("--macro", flag));
+    }
+    refuse_json(&options)?;
+    let call = MacroCall {
+        name,
+        arguments: arguments.to_vec(),
+        stream: streaming(&options),
+        dry_run: options.dry_run,
+        approve_all: options.yes,
+    };
+    Ok(Plan::Configured(Configured::Macro(call), setting(options)?))
+}
+
+fn streaming(options: &Options) -> Streaming {
+    if options.no_stream {
+        Streaming::Off
+    } else {
+        Streaming::Configured
+    }
 }
 
 /// The one flag that looks instead of talking.
@@ -314,6 +369,11 @@ fn looked_at(options: &Options) -> Result<Option<(&'static str, Configured)>, cl
             options.list_sessions,
             "--list-sessions",
             Configured::List(Listed::Sessions),
+        ),
+        (
+            options.list_macros,
+            "--list-macros",
+            Configured::List(Listed::Macros),
         ),
         (
             options.list_agents,
@@ -416,6 +476,7 @@ fn only_with(options: &Options, subcommand: &str) -> Result<(), clap::Error> {
         (options.agent.is_some(), "--agent"),
         (!options.agent_variables.is_empty(), "--agent-variable"),
         (options.temp_role.is_some(), "--temp-role"),
+        (options.macro_name.is_some(), "--macro"),
         (!options.files.is_empty(), "--file"),
         (options.code, "--code"),
         (options.execute, "--execute"),
@@ -426,6 +487,7 @@ fn only_with(options: &Options, subcommand: &str) -> Result<(), clap::Error> {
         (options.list_models, "--list-models"),
         (options.list_roles, "--list-roles"),
         (options.list_sessions, "--list-sessions"),
+        (options.list_macros, "--list-macros"),
         (options.list_agents, "--list-agents"),
         (options.list_mcp_servers, "--list-mcp-servers"),
         (options.list_tools, "--list-tools"),

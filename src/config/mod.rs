@@ -7,6 +7,7 @@
 //! agent                         who does what with which tools
 //! mcp_files                     which MCP files count, and whether a directory's may
 //! input                         what the person wants said
+//! macros                        lines to do, with variables
 //! tool_scope                    which tools and servers a request sees: one pure function
 //! settings                      what `.set` can change
 //! request_context               what is true now; models, enabled, request, info, snapshot are parts
@@ -20,6 +21,7 @@ mod clients;
 mod enabled;
 mod info;
 mod input;
+mod macros;
 mod mcp_files;
 mod models;
 mod names;
@@ -43,6 +45,7 @@ pub use app_config::{AppConfig, DEFAULT_MAX_ROUNDS, KeyKind, KeySpec, Keybinding
 pub use clients::Client;
 pub use info::Info;
 pub use input::{Input, Source, image_type, sources};
+pub use macros::{Macro, MacroVariable, RESERVED_MACROS};
 pub use mcp_files::{McpFiles, Trust, WorkspaceFile, load_mcp};
 pub use models::ModelRef;
 pub use names::{ALL, Aliases, Choice, Names};

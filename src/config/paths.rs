@@ -137,6 +137,15 @@ impl Paths {
         self.config_dir.join("macros")
     }
 
+    /// `macros/<name>.yaml`
+    ///
+    /// # Errors
+    /// The name cannot be a file's.
+    pub fn macro_file(&self, name: &str) -> Result<PathBuf> {
+        check_name(name, NameKind::Macro)?;
+        Ok(self.macros_dir().join(format!("{name}.yaml")))
+    }
+
     /// `functions/`
     pub fn functions_dir(&self) -> PathBuf {
         self.config_dir.join("functions")

@@ -107,6 +107,25 @@ impl RequestContext {
         }
     }
 
+    /// A context like this one before anything was chosen or said: the same settings, servers and tools; no role,
+    /// agent or session, and no messages. For isolated macros (`H-34`).
+    #[must_use]
+    pub fn fresh(&self) -> Self {
+        let bootstrap = Bootstrap {
+            paths: self.paths.clone(),
+            app: self.app.clone(),
+            env: self.env.clone(),
+            mcp: Arc::clone(&self.registry),
+            functions: self.functions.clone(),
+            cwd: self.cwd.clone(),
+        };
+        Self {
+            configured: self.configured.clone(),
+            warned: self.warned.clone(),
+            ..Self::new(bootstrap)
+        }
+    }
+
     /// Where files are.
     pub fn paths(&self) -> &Paths {
         &self.paths

@@ -1,5 +1,6 @@
 //! A copy of what completion, prompts and lists need, taken under a short read lock and used without one (`P-42`).
 
+use super::macros::Macro;
 use super::models::ModelRef;
 use super::request_context::{Layer, RequestContext};
 use super::role::Role;
@@ -66,6 +67,13 @@ impl Snapshot {
     /// The macros.
     pub fn macros(&self) -> Vec<String> {
         self.paths.macro_names()
+    }
+
+    /// What a macro says about itself, or else how it is used; `None` for one that cannot be run.
+    pub fn macro_description(&self, name: &str) -> Option<String> {
+        let (found, _) = Macro::load(&self.paths, name).ok()?;
+        let described = found.description().map(str::to_owned);
+        Some(described.unwrap_or_else(|| found.usage()))
     }
 }
 

@@ -159,6 +159,18 @@ pub(super) fn agent(rest: &Rest<'_>) -> Parse<ReplCommand> {
     Ok(ReplCommand::Agent { name, variables })
 }
 
+/// `[NAME [ARGUMENTS]]`: how the arguments are split depends on the macro.
+pub(super) fn macro_call(rest: &Rest<'_>) -> Parse<ReplCommand> {
+    let (name, text) = match rest.first()? {
+        None => (None, ""),
+        Some((name, text)) => (Some(name), text),
+    };
+    Ok(ReplCommand::Macro {
+        name,
+        text: text.to_owned(),
+    })
+}
+
 /// A role or a session, and its name if there is one.
 pub(super) fn kept(rest: &Rest<'_>) -> Parse<(Kept, Option<String>)> {
     let known = [("role", Kept::Role), ("session", Kept::Session)];
@@ -236,11 +248,15 @@ pub(super) fn list(rest: &Rest<'_>) -> Parse<ReplCommand> {
         ("roles", ListTopic::Roles),
         ("sessions", ListTopic::Sessions),
         ("agents", ListTopic::Agents),
+        ("macros", ListTopic::Macros),
         ("tools", ListTopic::Tools),
         ("mcp-servers", ListTopic::McpServers),
         ("prompts", ListTopic::Prompts),
     ];
-    let (topic, words) = rest.choice(&known, "roles|sessions|agents|tools|mcp-servers|prompts")?;
+    let (topic, words) = rest.choice(
+        &known,
+        "roles|sessions|agents|macros|tools|mcp-servers|prompts",
+    )?;
     at_most(&words, 0)?;
     Ok(ReplCommand::List(topic))
 }

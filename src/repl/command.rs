@@ -78,6 +78,13 @@ pub enum ReplCommand {
     },
     /// `.prompt SERVER NAME [KEY=VALUE...]`
     Prompt(PromptCall),
+    /// `.macro [NAME [ARGUMENTS]]`; without a name the person chooses.
+    Macro {
+        /// The macro.
+        name: Option<String>,
+        /// Its arguments, as they stand.
+        text: String,
+    },
     /// `.continue`
     Continue,
     /// `.regenerate`
@@ -172,6 +179,8 @@ pub enum ListTopic {
     Sessions,
     /// Agents.
     Agents,
+    /// Macros.
+    Macros,
     /// Tools, built in and the user's own.
     Tools,
     /// Configured MCP servers.

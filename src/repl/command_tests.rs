@@ -236,7 +236,10 @@ fn a_missing_argument_is_named() {
         (".file -- what is this", "PATH"),
         (".set", "KEY"),
         (".set temperature", "VALUE"),
-        (".list", "roles|sessions|agents|tools|mcp-servers|prompts"),
+        (
+            ".list",
+            "roles|sessions|agents|macros|tools|mcp-servers|prompts",
+        ),
         (".prompt", "SERVER"),
         (".prompt server", "NAME"),
         (".tool", "enable|disable"),
@@ -306,11 +309,11 @@ fn a_wrong_word_lists_the_right_ones() {
     };
     assert_eq!(
         error.to_string(),
-        "`wrong` is not one of `roles`, `sessions`, `agents`, `tools`, `mcp-servers` or `prompts`"
+        "`wrong` is not one of `roles`, `sessions`, `agents`, `macros`, `tools`, `mcp-servers` or `prompts`"
     );
     assert_eq!(
         error.hints(),
-        ["`.list roles|sessions|agents|tools|mcp-servers|prompts` is how it is used"]
+        ["`.list roles|sessions|agents|macros|tools|mcp-servers|prompts` is how it is used"]
     );
 }
 

@@ -91,6 +91,8 @@ pub struct Snapshot {
     pub agents: Vec<Candidate>,
     /// Numbers of the active agent's starters.
     pub starters: Vec<Candidate>,
+    /// Macros.
+    pub macros: Vec<Candidate>,
     /// Model ids, `client:model`.
     pub models: Vec<Candidate>,
     /// Tools that can be enabled, aliases included.
@@ -136,6 +138,7 @@ impl Snapshot {
             ArgKind::Session => self.sessions.clone(),
             ArgKind::Agent => self.agents.clone(),
             ArgKind::Starter => self.starters.clone(),
+            ArgKind::Macro => self.macros.clone(),
             ArgKind::Server => self.servers.clone(),
             ArgKind::Servers => not_yet(&self.servers, &typing.before),
             ArgKind::Tools => not_yet(&self.tools, &typing.before),
@@ -153,9 +156,19 @@ impl Snapshot {
     }
 
     fn commands(&self) -> Vec<Candidate> {
+        // A macro that a command hides, or whose name is several words, is not run like that.
+        let macros = self.macros.iter().filter_map(|found| {
+            let value = format!(".{}", found.value);
+            let runs = table::find(&value).is_none() && !value.contains(char::is_whitespace);
+            runs.then(|| Candidate {
+                value,
+                ..found.clone()
+            })
+        });
         (COMMANDS.iter())
             .filter(|command| command.available(&self.state))
             .map(|command| Candidate::described(command.name, command.help))
+            .chain(macros)
             .collect()
     }
 }

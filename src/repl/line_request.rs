@@ -122,6 +122,12 @@ fn candidates(now: &config::Snapshot) -> Snapshot {
             .map(|(at, text)| Candidate::described((at + 1).to_string(), text))
             .collect(),
         sessions: now.sessions().into_iter().map(Candidate::new).collect(),
+        macros: (now.macros().iter())
+            .filter_map(|name| {
+                let about = now.macro_description(name)?;
+                Some(Candidate::described(name, about))
+            })
+            .collect(),
         models: (now.models.iter())
             .map(|model| Candidate::new(model.to_string()))
             .collect(),

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
 
-use self::command::Parsed;
+use self::command::{ParseError, Parsed};
 use self::editor::{LineEditor, Read};
 use self::handlers::Flow;
 use self::modes::Quiet;
@@ -87,6 +87,8 @@ struct Repl {
     reported: Arc<Mutex<HashSet<String>>>,
     /// The servers requests saw when that was last said.
     seen: Mutex<Option<Vec<ServerName>>>,
+    /// How many macros are running, one in the other.
+    depth: u8,
 }
 
 /// Reads and does lines until the person leaves or the process is told to end; servers are closed then, and a
@@ -101,6 +103,9 @@ pub async fn run(start: Start) -> Result<Exit> {
     let (hints, prelude) = (hints.clone(), prelude.clone());
     let mut repl = Repl::new(start, signals);
     repl.welcome(&hints);
+    for warning in handlers::shadowed_macros(&repl) {
+        repl.ui.warn(&warning);
+    }
     handlers::hear_news(&repl);
     handlers::start_selected(&repl);
     let mut left = Flow::Continue;
@@ -118,6 +123,29 @@ pub async fn run(start: Start) -> Result<Exit> {
     Ok(repl.signals.exit().unwrap_or(Exit::Success))
 }
 
+/// Does the lines of a macro and ends (`--macro`): without a line editor, otherwise as in [`run`].
+///
+/// # Errors
+/// There is no such macro, its arguments are wrong, or one of its lines failed.
+pub async fn run_macro(start: Start, name: &str, arguments: &[String]) -> Result<Exit> {
+    let signals = Signals::default();
+    let _listening = signals.listen();
+    let mut repl = Repl::new(start, signals);
+    handlers::start_selected(&repl);
+    let outcome = handlers::run_macro(&mut repl, name, arguments).await;
+    repl.quiet = None;
+    handlers::leave_unasked(&mut repl);
+    repl.say_warnings();
+    let registry = repl.ctx.read().registry().clone();
+    registry.close_all().await;
+    let exit = repl.signals.exit();
+    let interrupted = repl.signals.is_interrupted().then_some(Exit::Interrupted);
+    match (exit.or(interrupted), outcome) {
+        (Some(exit), _) => Ok(exit),
+        (None, outcome) => outcome.map(|_| Exit::Success),
+    }
+}
+
 impl Repl {
     fn new(start: Start, signals: Signals) -> Self {
         Self {
@@ -130,6 +158,7 @@ impl Repl {
             quiet: None,
             reported: Arc::default(),
             seen: Mutex::default(),
+            depth: 0,
         }
     }
 
@@ -212,7 +241,10 @@ impl Repl {
                 self.check_available(line)?;
                 return handlers::run(self, command).await;
             }
-            Parsed::Error(error) => return Err(error.into()),
+            Parsed::Error(error @ ParseError::Unknown { .. }) => {
+                return handlers::unknown(self, line, error).await;
+            }
+            Parsed::Error(error @ ParseError::Usage { .. }) => return Err(error.into()),
         }
         Ok(Flow::Continue)
     }

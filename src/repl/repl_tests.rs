@@ -628,3 +628,111 @@ mod with_programs {
         assert!(bench.said().contains('3'));
     }
 }
+
+/// A macro file of a bench.
+fn macro_file(bench: &Bench, name: &str, text: &str) {
+    let dir = bench.repl.ctx.read().paths().macros_dir();
+    write_atomic(
+        &dir.join(format!("{name}.yaml")),
+        text.as_bytes(),
+        Access::Private,
+    )
+    .unwrap();
+}
+
+/// `H-34`: an isolated macro leaves nothing behind, another one does.
+#[tokio::test]
+async fn an_isolated_macro_runs_in_a_context_of_its_own() {
+    let mut bench = Bench::new("");
+    macro_file(&bench, "alone", "steps: ['.info session']");
+    macro_file(
+        &bench,
+        "role",
+        "steps: ['.role {{r}}', '.info role']\nvariables: [{name: r, default: code}]",
+    );
+    macro_file(
+        &bench,
+        "stay",
+        "isolated: false\nsteps: ['.role {{r}}']\nvariables: [{name: r}]",
+    );
+    bench.does(".session work").await;
+    let error = bench.refuses(".alone").await;
+    let causes: Vec<String> = error.causes().collect();
+    assert_eq!(error.to_string(), "macro `alone`, step 1");
+    assert_eq!(causes, ["no session is active"]);
+    assert!(bench.in_session());
+    bench.does(".exit session").await;
+    bench.does(".macro role shell").await;
+    assert_eq!(bench.role(), None);
+    bench.does(".stay shell").await;
+    assert_eq!(bench.role().as_deref(), Some("shell"));
+    assert_eq!(bench.repl.depth, 0);
+}
+
+/// `P-11`: builtins come first; the macro list and one warning say so.
+#[tokio::test]
+async fn a_command_hides_a_macro_and_that_is_said() {
+    let mut bench = Bench::new("");
+    macro_file(&bench, "prompt", "isolated: false\nsteps: ['.role code']");
+    macro_file(&bench, "other", "description: harmless\nsteps: [x]");
+    let file = bench.repl.ctx.read().paths().macro_file("prompt").unwrap();
+    let warnings = handlers::shadowed_macros(&bench.repl);
+    let [warning] = warnings.as_slice() else {
+        panic!("{warnings:?}");
+    };
+    for part in [&*file.to_string_lossy(), "`.prompt`", "`.macro prompt`"] {
+        assert!(warning.contains(part), "{warning}");
+    }
+    let _ = bench.repl.do_line(".prompt s p").await.unwrap_err();
+    assert_eq!(bench.role(), None);
+    bench.does(".macro prompt").await;
+    assert_eq!(bench.role().as_deref(), Some("code"));
+}
+
+#[tokio::test]
+async fn a_macro_that_runs_itself_ends() {
+    let mut bench = Bench::new("");
+    macro_file(&bench, "loop", "isolated: false\nsteps: ['.loop']");
+    let error = bench.refuses(".loop").await;
+    let last = error.causes().last().unwrap();
+    assert!(last.contains("8 macros run each other already"), "{last}");
+    assert_eq!(bench.repl.depth, 0);
+}
+
+#[tokio::test]
+async fn a_macro_stops_at_its_first_error_and_at_an_interruption() {
+    let mut bench = Bench::new("");
+    macro_file(
+        &bench,
+        "fails",
+        "isolated: false\nsteps: ['.role code', '.role nope', '.exit role']",
+    );
+    let error = bench.refuses(".fails").await;
+    assert_eq!(error.to_string(), "macro `fails`, step 2");
+    assert_eq!(bench.role().as_deref(), Some("code"));
+    macro_file(&bench, "leaves", "steps: ['.exit', '.role nope']");
+    let flow = bench.repl.do_line(".leaves").await.unwrap();
+    assert_eq!(flow, Flow::Exit);
+}
+
+#[tokio::test]
+async fn a_name_that_is_nothing_has_the_nearest_macros() {
+    let mut bench = Bench::new("");
+    macro_file(&bench, "standup", "variables: [{name: since}]\nsteps: [x]");
+    let error = bench.refuses(".standp").await;
+    assert_eq!(error.to_string(), "unknown command `.standp`");
+    let hints = error.hints().join("\n");
+    assert!(
+        hints.contains("`.standup` is a macro that is near"),
+        "{hints}"
+    );
+    let error = bench.refuses(".standup").await;
+    assert_eq!(error.hints(), ["`.macro standup SINCE` is how it is used"]);
+    let error = bench.refuses(".macro standup 'open").await;
+    assert!(error.to_string().contains("never closed"), "{error}");
+    let snapshot = line_request::build(&bench.repl).snapshot;
+    assert_eq!(
+        snapshot.macros,
+        [completer::Candidate::described("standup", "standup SINCE")]
+    );
+}

@@ -40,6 +40,11 @@ impl Signals {
         self.current.lock().cancel();
     }
 
+    /// Whether the work that was begun last was given up.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.current.lock().is_cancelled()
+    }
+
     /// Told to end: gives up all work, and the loop leaves. The first reason counts.
     pub(super) fn end(&self, exit: Exit) {
         self.exit.lock().get_or_insert(exit);

@@ -117,6 +117,8 @@ pub enum ArgKind {
     Agent,
     /// The number of one of the agent's starters.
     Starter,
+    /// A macro.
+    Macro,
     /// Any number of MCP servers.
     Servers,
     /// One MCP server.
@@ -174,6 +176,7 @@ impl ArgKind {
             | Self::Session
             | Self::Agent
             | Self::Starter
+            | Self::Macro
             | Self::Server
             | Self::SettingValue => before.is_empty().then_some(self),
         }
@@ -361,6 +364,14 @@ pub const COMMANDS: &[CommandSpec] = &[
         parse: args::prompt,
     },
     CommandSpec {
+        name: ".macro",
+        usage: ".macro [NAME [ARGUMENT...]]",
+        help: "Do the lines of a macro; `.NAME` does too",
+        needs: Need::Nothing,
+        args: ArgKind::Macro,
+        parse: args::macro_call,
+    },
+    CommandSpec {
         name: ".continue",
         usage: ".continue",
         help: "Have the last answer continued",
@@ -402,13 +413,14 @@ pub const COMMANDS: &[CommandSpec] = &[
     },
     CommandSpec {
         name: ".list",
-        usage: ".list roles|sessions|agents|tools|mcp-servers|prompts",
+        usage: ".list roles|sessions|agents|macros|tools|mcp-servers|prompts",
         help: "List what there is",
         needs: Need::Nothing,
         args: ArgKind::Choice(&[
             choice("roles", "roles, built in and your own", ArgKind::None),
             choice("sessions", "saved sessions", ArgKind::None),
             choice("agents", "agents", ArgKind::None),
+            choice("macros", "your macros", ArgKind::None),
             choice("tools", "tools, built in and your own", ArgKind::None),
             choice("mcp-servers", "configured MCP servers", ArgKind::None),
             choice("prompts", "prompts of MCP servers", ArgKind::None),

@@ -106,6 +106,7 @@ pub const NAMES: &[(&str, &str)] = &[
         "templates-unserved",
         "resources served, -32601 to templates",
     ),
+    ("prompts-unserved", "prompts advertised, -32601 to the list"),
     (
         "twins",
         "a tool, a resource and a prompt all called `status`",
@@ -228,6 +229,7 @@ impl Scenario {
                 it.refuses = vec!["resources/list", "resources/templates/list"];
             }
             "templates-unserved" => it.refuses = vec!["resources/templates/list"],
+            "prompts-unserved" => it.refuses = vec!["prompts/list"],
             "twins" => it.twins(),
             "names" => {
                 it.tools = ["createIssue", "create_issue_comment", "HTTPServerLog2"]

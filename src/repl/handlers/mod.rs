@@ -5,6 +5,7 @@ mod agent;
 mod chat;
 mod edit;
 mod info;
+mod macros;
 mod mcp;
 mod prompt;
 mod prompts;
@@ -20,6 +21,7 @@ use crate::chat::{Answer, Question};
 use crate::utils::{Error, Result};
 
 pub(super) use chat::ask;
+pub(super) use macros::{once as run_macro, shadowed as shadowed_macros, unknown};
 pub(super) use mcp::{hear_news, start_selected};
 pub(super) use session::{autosave, leave, leave_unasked};
 
@@ -64,6 +66,7 @@ pub(super) async fn run(repl: &mut Repl, command: ReplCommand) -> Result<Flow> {
         ReplCommand::Edit(target) => edit::run(repl, target).await?,
         ReplCommand::File { paths, text } => chat::file(repl, &paths, &text).await?,
         ReplCommand::Prompt(call) => prompt::run(repl, call).await?,
+        ReplCommand::Macro { name, text } => return macros::run(repl, name, &text).await,
         ReplCommand::Continue => chat::resume(repl).await?,
         ReplCommand::Regenerate => chat::regenerate(repl).await?,
         ReplCommand::Copy => chat::copy(repl).await?,
@@ -73,6 +76,7 @@ pub(super) async fn run(repl: &mut Repl, command: ReplCommand) -> Result<Flow> {
             ListTopic::Roles => role::list(repl),
             ListTopic::Sessions => session::list(repl),
             ListTopic::Agents => agent::list(repl),
+            ListTopic::Macros => macros::list(repl),
             ListTopic::Tools => tools::list(repl),
             ListTopic::McpServers => mcp::list(repl),
             ListTopic::Prompts => prompts::list(repl).await?,
