@@ -1,4 +1,5 @@
-//! What the operating system says while the loop runs: Ctrl-C, SIGTERM, SIGHUP (`H-05`, `H-23`).
+//! What the operating system says while the loop runs: Ctrl-C, SIGTERM, SIGHUP (`H-05`, `H-23`), and that the terminal
+//! is gone.
 //!
 //! While a line is edited Ctrl-C is a key and never arrives here. The one who works takes a token from
 //! [`Signals::work`]; the next Ctrl-C cancels it, and so does the end.
@@ -54,18 +55,74 @@ impl Signals {
     /// Listens from now on until the guard is dropped; must be called on the runtime.
     pub(super) fn listen(&self) -> Listening {
         let sources = Sources::open();
-        Listening(tokio::spawn(listen(self.clone(), sources)))
+        let over = AbortToken::new();
+        watch_terminal(self.clone(), over.clone());
+        Listening {
+            task: tokio::spawn(listen(self.clone(), sources)),
+            over,
+        }
     }
 }
 
 /// Stops listening when dropped.
-pub(super) struct Listening(tokio::task::JoinHandle<()>);
+pub(super) struct Listening {
+    task: tokio::task::JoinHandle<()>,
+    /// Ends the watch over the terminal.
+    over: AbortToken,
+}
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
+        self.over.cancel();
     }
 }
+
+/// How soon the watch over the terminal notices that it is over.
+#[cfg(unix)]
+const WATCH_MS: u16 = 500;
+
+/// Leaves as on SIGHUP when the terminal is gone. The signal comes only to the processes of the terminal's own
+/// session; without it, whoever reads keys from a terminal that is gone would try so for ever.
+#[cfg(unix)]
+fn watch_terminal(signals: Signals, over: AbortToken) {
+    use std::io::IsTerminal as _;
+    use std::os::fd::AsFd as _;
+
+    use nix::errno::Errno;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return;
+    }
+    let watch = move || {
+        while !over.is_cancelled() {
+            // Nothing is asked for but what is told anyway: the end.
+            let mut watched = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
+            match poll(&mut watched, PollTimeout::from(WATCH_MS)) {
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) => {
+                    let told = watched.first().and_then(PollFd::revents);
+                    if told.is_some_and(|told| told.contains(PollFlags::POLLHUP)) {
+                        signals.end(Exit::HungUp);
+                    }
+                    return;
+                }
+                Err(_) => return,
+            }
+        }
+    };
+    let started = std::thread::Builder::new()
+        .name("terminal-watch".to_owned())
+        .spawn(watch);
+    if let Err(error) = started {
+        tracing::warn!(%error, "the terminal's end will not be noticed");
+    }
+}
+
+#[cfg(not(unix))]
+fn watch_terminal(_signals: Signals, _over: AbortToken) {}
 
 #[cfg(unix)]
 struct Sources {

@@ -398,6 +398,17 @@ fn signals_leave_cleanly() {
     }
 }
 
+/// The terminal's end is noticed without the signal that usually tells of it.
+#[test]
+fn a_terminal_that_disappears_without_a_signal_ends_it() {
+    let home = Home::new();
+    home.provider("http://127.0.0.1:1", PROMPT);
+    let mut pty = Pty::spawn_uncontrolled(&home);
+    pty.wait("READY>");
+    pty.hang_up();
+    assert_eq!(pty.exit_code(), 129);
+}
+
 #[test]
 fn a_shell_command_runs_in_the_terminal() {
     let repl = repl(vec![], "");

@@ -1,6 +1,7 @@
 //! A real pseudo-terminal with a screen: the line editor asks the terminal where its cursor is, so this one answers.
 
 use std::io::{Read as _, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -16,11 +17,22 @@ pub struct Pty {
     writer: Arc<Mutex<Box<dyn Write + Send>>>,
     screen: Arc<Mutex<vt100::Parser>>,
     raw: Arc<Mutex<Vec<u8>>>,
-    _master: Box<dyn MasterPty + Send>,
+    /// Whether whoever reads for the terminal shall stop.
+    gone: Arc<AtomicBool>,
+    master: Option<Box<dyn MasterPty + Send>>,
 }
 
 impl Pty {
     pub fn spawn(home: &Home, args: &[&str], env: &[(&str, &str)]) -> Self {
+        Self::start(home, args, env, true)
+    }
+
+    /// In a session that the terminal is not the controlling one of: its end sends no signal.
+    pub fn spawn_uncontrolled(home: &Home) -> Self {
+        Self::start(home, &[], &[], false)
+    }
+
+    fn start(home: &Home, args: &[&str], env: &[(&str, &str)], controlling: bool) -> Self {
         let pty = native_pty_system()
             .openpty(PtySize {
                 rows: ROWS,
@@ -31,6 +43,7 @@ impl Pty {
             .unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_coyote"));
         command.args(args);
+        command.set_controlling_tty(controlling);
         command.env_clear();
         for (name, value) in home.env() {
             command.env(name, value);
@@ -52,8 +65,10 @@ impl Pty {
                 2000,
             ))),
             raw: Arc::default(),
-            _master: pty.master,
+            gone: Arc::default(),
+            master: Some(pty.master),
         };
+        let gone = Arc::clone(&this.gone);
         let (writer, screen, raw) = (
             Arc::clone(&this.writer),
             Arc::clone(&this.screen),
@@ -62,6 +77,9 @@ impl Pty {
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(read @ 1..) = reader.read(&mut buffer) {
+                if gone.load(Ordering::SeqCst) {
+                    return;
+                }
                 let bytes = &buffer[..read];
                 raw.lock().unwrap().extend_from_slice(bytes);
                 let mut screen = screen.lock().unwrap();
@@ -124,6 +142,15 @@ impl Pty {
     #[track_caller]
     pub fn exit_code(&mut self) -> u32 {
         super::eventually("the program's end", || self.child.try_wait().unwrap()).exit_code()
+    }
+
+    /// The terminal disappears, and whoever reads for it.
+    pub fn hang_up(&mut self) {
+        self.gone.store(true, Ordering::SeqCst);
+        // The key's echo wakes the reader.
+        self.send("x");
+        *self.writer.lock().unwrap() = Box::new(std::io::sink());
+        self.master = None;
     }
 
     pub fn pid(&self) -> u32 {
