@@ -27,5 +27,6 @@ mod cli {
     mod samples;
     mod session;
     mod tools;
+    mod world;
 }
 mod support;

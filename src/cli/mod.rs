@@ -57,8 +57,11 @@ pub fn main() -> ExitCode {
 
 /// Help and versions go to stdout and are no failure; clap knows. A closed pipe is none either.
 fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+    let printed = error.print();
     match error.exit_code() {
+        0 if printed.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) => {
+            Exit::Failure.into()
+        }
         0 => Exit::Success.into(),
         _ => Exit::Usage.into(),
     }
@@ -80,10 +83,18 @@ fn run(plan: &Plan) -> Exit {
         Plan::Completions(shell) => completions(*shell, &ui),
         Plan::Demo { .. } | Plan::Configured(..) => on_runtime(plan, &ui, &options),
     };
-    done.unwrap_or_else(|error| {
+    let exit = done.unwrap_or_else(|error| {
         ui.error(&error);
         Exit::Failure
-    })
+    });
+    match ui.failure() {
+        // What was asked for has not arrived where it should go; a closed pipe is no such case (`H-04`).
+        Some(error) => {
+            ui.error(&error);
+            exit.or_failure()
+        }
+        None => exit,
+    }
 }
 
 /// The script that makes `shell` ask coyote itself: the same as `COMPLETE=<shell> coyote` prints.

@@ -148,7 +148,7 @@ async fn until_ended(
 }
 
 #[cfg(unix)]
-struct Sources([Option<(tokio::signal::unix::Signal, Exit)>; 3]);
+struct Sources([Option<(tokio::signal::unix::Signal, Exit)>; 4]);
 
 #[cfg(unix)]
 impl Sources {
@@ -160,6 +160,7 @@ impl Sources {
             open(SignalKind::interrupt(), Exit::Interrupted),
             open(SignalKind::terminate(), Exit::Terminated),
             open(SignalKind::hangup(), Exit::HungUp),
+            open(SignalKind::quit(), Exit::Quit),
         ])
     }
 
@@ -173,11 +174,12 @@ impl Sources {
             }
             std::future::pending().await
         }
-        let [interrupt, terminate, hangup] = &mut self.0;
+        let [interrupt, terminate, hangup, quit] = &mut self.0;
         tokio::select! {
             exit = one(interrupt) => exit,
             exit = one(terminate) => exit,
             exit = one(hangup) => exit,
+            exit = one(quit) => exit,
         }
     }
 }

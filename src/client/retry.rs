@@ -74,14 +74,19 @@ pub(super) fn retry_after(
             .filter(|number| number.is_finite() && *number >= 0.0)
     };
     if let Some(milliseconds) = header("retry-after-ms").and_then(number) {
-        return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
+        return Some(span(milliseconds / 1000.0));
     }
     let text = header("retry-after")?;
     if let Some(seconds) = number(text) {
-        return Duration::try_from_secs_f64(seconds).ok();
+        return Some(span(seconds));
     }
     let date = chrono::DateTime::parse_from_rfc2822(text).ok()?;
     Some((date.to_utc() - now).to_std().unwrap_or_default())
+}
+
+/// More than a duration can hold is still a wish to be left alone.
+fn span(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]

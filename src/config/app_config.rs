@@ -274,7 +274,7 @@ impl AppConfig {
     /// its key cannot take.
     pub fn load(paths: &Paths, env: &Env) -> Result<(Self, Vec<String>)> {
         let file = paths.config_file();
-        let text = match std::fs::read_to_string(&file) {
+        let text = match crate::utils::fs::read_text(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => {

@@ -169,7 +169,7 @@ struct Decision {
 impl Store {
     /// A store that cannot be read trusts nothing.
     fn load(paths: &Paths) -> Self {
-        std::fs::read_to_string(paths.trust_file())
+        crate::utils::fs::read_text(&paths.trust_file())
             .ok()
             .and_then(|text| serde_json::from_str(&text).ok())
             .unwrap_or_default()
@@ -207,7 +207,7 @@ fn digest(text: &str) -> String {
 }
 
 fn read(file: &Path) -> Result<Option<String>> {
-    match std::fs::read_to_string(file) {
+    match crate::utils::fs::read_text(file) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::new(ErrorKind::Config, error)

@@ -116,7 +116,7 @@ impl Role {
     /// There is none, with the nearest names; or its file cannot be read.
     pub fn load(paths: &Paths, name: &str) -> Result<(Self, Vec<String>)> {
         let file = paths.role(name)?;
-        match std::fs::read_to_string(&file) {
+        match crate::utils::fs::read_text(&file) {
             Ok(text) => Self::parse(name, &text, &file),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Self::builtin(name)
                 .map(|role| (role, Vec::new()))

@@ -12,7 +12,7 @@ use super::paths::{NameKind, Paths};
 use super::role::{LayerSettings, Role, Variables};
 use super::session_file;
 use crate::chat::{Message, Part};
-use crate::utils::fs::{Access, create_private_dir, write_atomic};
+use crate::utils::fs::{Access, create_private_dir, read_bounded, write_atomic};
 use crate::utils::fuzzy::{alternatives, nearest};
 use crate::utils::{Error, ErrorKind, Result};
 
@@ -20,6 +20,8 @@ use crate::utils::{Error, ErrorKind, Result};
 pub const TEMP_SESSION: &str = "temp";
 /// How long another process may hold the lock of the directory before it is ignored.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+/// The most a session may hold, in bytes; conversations with images are long.
+const SESSION_MAX: u64 = 1 << 30;
 
 /// A session in memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,7 +121,7 @@ impl Session {
             return Ok((Self::new(None), None));
         }
         let path = paths.session(name)?;
-        let (mut session, role, digest) = match std::fs::read(&path) {
+        let (mut session, role, digest) = match read_bounded(&path, SESSION_MAX) {
             Ok(bytes) => {
                 let digest = Sha256::digest(&bytes).into();
                 let text = String::from_utf8(bytes).map_err(|error| {
@@ -310,7 +312,7 @@ impl FileState {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         create_private_dir(directory)?;
         let lock = lock(directory);
-        let there = match std::fs::read(&self.path) {
+        let there = match read_bounded(&self.path, SESSION_MAX) {
             Ok(bytes) => Some(<[u8; 32]>::from(Sha256::digest(&bytes))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),

@@ -39,7 +39,7 @@ impl Env {
     /// # Errors
     /// The file cannot be read, or a line is not `NAME=value`; the line is named, never its value.
     pub fn with_file(self, file: &Path) -> Result<Self> {
-        let text = match std::fs::read_to_string(file) {
+        let text = match utils::fs::read_text(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(self),
             Err(error) => {

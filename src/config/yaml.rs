@@ -72,7 +72,11 @@ fn positioned(error: &serde_saphyr::Error, file: &Path) -> Error {
         format!(":{}:{}", location.line(), location.column())
     });
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let options = serde_saphyr::render_options! { source_name: Some(&name) };
+    let formatter = serde_saphyr::UserMessageFormatter;
+    let options = serde_saphyr::render_options! {
+        formatter: &formatter,
+        source_name: Some(&name),
+    };
     let rendered = error.render_with_options(options);
     let reason = rendered.strip_prefix("error: ").unwrap_or(&rendered);
     Error::config(without_secrets(reason))

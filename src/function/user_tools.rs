@@ -48,7 +48,7 @@ pub(super) fn load(dir: &Path) -> (Vec<UserTool>, Vec<String>) {
             let warning = format!("`{}` is larger than 4 MiB and is ignored", file.display());
             return (Vec::new(), vec![warning]);
         }
-        Ok(_) => fs::read_to_string(&file),
+        Ok(_) => crate::utils::fs::read_text(&file),
     };
     let entries = match text.map(|text| serde_json::from_str::<Value>(&text)) {
         Ok(Ok(Value::Array(entries))) => entries,

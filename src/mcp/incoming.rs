@@ -170,11 +170,8 @@ pub(super) enum Parsed {
 /// Tells messages from noise.
 pub(super) fn parse(line: &[u8]) -> Parsed {
     let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
-    let value = serde_json::from_slice(line).or_else(|error| match std::str::from_utf8(line) {
-        Ok(_) => Err(error),
-        // One bad byte inside a string costs that character and not the answer.
-        Err(_) => serde_json::from_str(&String::from_utf8_lossy(line)),
-    });
+    // One bad byte, or half a surrogate pair, inside a string costs that character and not the answer.
+    let value = crate::utils::json::parse(line);
     match value {
         Ok(Value::Object(message)) => Parsed::Messages(vec![message]),
         Ok(Value::Array(batch)) => Parsed::Messages(
@@ -189,6 +186,25 @@ pub(super) fn parse(line: &[u8]) -> Parsed {
         Ok(_) | Err(_) => {
             let start = line.get(..NOISE_MAX).unwrap_or(line);
             Parsed::Noise(String::from_utf8_lossy(start).trim().to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_that_cannot_be_read_costs_itself_and_not_the_answer() {
+        let lines: [&[u8]; 2] = [
+            b"{\"id\":1,\"result\":\"x\\ud83d\"}",
+            b"{\"id\":1,\"result\":\"x\xff\"}",
+        ];
+        for line in lines {
+            let Parsed::Messages(messages) = parse(line) else {
+                panic!("noise");
+            };
+            assert_eq!(messages[0]["result"], "x\u{fffd}");
         }
     }
 }

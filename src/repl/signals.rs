@@ -129,6 +129,8 @@ struct Sources {
     interrupt: Option<tokio::signal::unix::Signal>,
     terminate: Option<tokio::signal::unix::Signal>,
     hangup: Option<tokio::signal::unix::Signal>,
+    /// Ctrl-\, which would otherwise leave the terminal as it is and the servers running.
+    quit: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
@@ -139,6 +141,7 @@ impl Sources {
             interrupt: signal(SignalKind::interrupt()).ok(),
             terminate: signal(SignalKind::terminate()).ok(),
             hangup: signal(SignalKind::hangup()).ok(),
+            quit: signal(SignalKind::quit()).ok(),
         }
     }
 }
@@ -158,6 +161,7 @@ async fn listen(signals: Signals, mut sources: Sources) {
             () = next(&mut sources.interrupt) => signals.interrupt(),
             () = next(&mut sources.terminate) => signals.end(Exit::Terminated),
             () = next(&mut sources.hangup) => signals.end(Exit::HungUp),
+            () = next(&mut sources.quit) => signals.end(Exit::Quit),
         }
     }
 }

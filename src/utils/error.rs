@@ -50,8 +50,21 @@ pub enum Exit {
     HungUp = 129,
     /// SIGINT.
     Interrupted = 130,
+    /// SIGQUIT (Ctrl-\ on a terminal).
+    Quit = 131,
     /// SIGTERM.
     Terminated = 143,
+}
+
+impl Exit {
+    /// A failure in place of success; any other way to end says more.
+    #[must_use]
+    pub fn or_failure(self) -> Self {
+        match self {
+            Self::Success => Self::Failure,
+            other => other,
+        }
+    }
 }
 
 impl From<Exit> for std::process::ExitCode {

@@ -1,7 +1,7 @@
 //! Files that must never be seen half-written, and files that only their owner may read (`H-14`).
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 /// Who may read a file that coyote writes.
@@ -11,6 +11,67 @@ pub enum Access {
     Private,
     /// As the process's umask says.
     Shared,
+}
+
+/// The most a hand-written file of ours may hold, in bytes: configuration, roles, `mcp.json`.
+pub const TEXT_MAX: u64 = 64 << 20;
+
+/// Reads a file of ours, at most `max` bytes of it.
+///
+/// What stands at its place may come from a repository that somebody else wrote: a pipe that nobody writes to and a
+/// link to `/dev/zero` are errors, neither waited for nor read to their end.
+///
+/// # Errors
+/// It cannot be read, it is a pipe, a socket or a directory, or it holds more than `max` bytes.
+pub fn read_bounded(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let facts = fs::metadata(path)?;
+    if facts.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            "it is a directory",
+        ));
+    }
+    if would_wait(&facts) {
+        return Err(io::Error::other("it is a pipe or a socket"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?
+        .take(max.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > max) {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("it holds more than {} MiB", max >> 20),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Reads a hand-written text of ours: [`read_bounded`] with [`TEXT_MAX`].
+///
+/// # Errors
+/// As there, or it is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_bounded(path, TEXT_MAX)?).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("it is not text in UTF-8 (byte {at})"),
+        )
+    })
+}
+
+/// Whether opening or reading it may wait for somebody else. The null device does not, and is a fine empty file.
+#[cfg(unix)]
+fn would_wait(facts: &fs::Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    let kind = facts.file_type();
+    kind.is_fifo() || kind.is_socket()
+}
+
+#[cfg(not(unix))]
+fn would_wait(_facts: &fs::Metadata) -> bool {
+    false
 }
 
 /// Creates `dir` and its missing parents; those it creates get mode 0700.
@@ -78,3 +139,7 @@ fn sync_dir(dir: &Path) {
         let _ = dir.sync_all();
     }
 }
+
+#[cfg(test)]
+#[path = "fs_tests.rs"]
+mod tests;

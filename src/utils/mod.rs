@@ -11,6 +11,7 @@ pub mod fs;
 pub mod fuzzy;
 pub mod grep;
 pub mod http;
+pub mod json;
 pub mod log;
 pub mod text;
 pub mod words;

@@ -253,7 +253,11 @@ fn an_interrupt_ends_the_stream_and_the_process() {
 #[test]
 fn signals_have_their_exit_codes() {
     use nix::sys::signal::Signal;
-    for (signal, code) in [(Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+    for (signal, code) in [
+        (Signal::SIGTERM, 143),
+        (Signal::SIGHUP, 129),
+        (Signal::SIGQUIT, 131),
+    ] {
         let (_open, shut) = provider::gate();
         let provider = Provider::new(vec![Reply::Stream {
             pieces: vec![shut],

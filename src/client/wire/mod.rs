@@ -227,7 +227,7 @@ impl Decoder {
             self.turn.ended = true;
             return Ok(());
         }
-        let value: Value = serde_json::from_str(frame).map_err(|error| {
+        let value = crate::utils::json::parse(frame.as_bytes()).map_err(|error| {
             Fault::Nonsense(format!(
                 "an event is not JSON ({error}): {}",
                 excerpt(frame)
