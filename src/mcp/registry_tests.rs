@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::mcp::TransportSpec;
 use crate::mcp::test_support::{PATIENCE, call, eventually, fake, program, server_name, with_env};
 
 fn registry(specs: impl IntoIterator<Item = ServerSpec>) -> Arc<McpRegistry> {
@@ -213,4 +214,78 @@ async fn closing_all_leaves_nothing_behind() {
     assert_eq!(text.lines().count(), 8);
     eventually("every process is gone", || !text.lines().any(is_alive)).await;
     assert!(registry.connected(&registry.names()).is_empty());
+}
+
+/// `M-13`: fifty servers, ten of them broken in ten ways; every good one answers while some still hang.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn good_servers_answer_while_broken_ones_are_pending() {
+    let missing = "no-such-program-anywhere";
+    let broken = [
+        fake("hangs", "hang"),
+        fake("refuses", "init-error"),
+        fake("exits", "exit3"),
+        fake("quits", "quits"),
+        fake("old", "bad-version"),
+        fake("unversioned", "no-version"),
+        program("directory", "/", &[]),
+        program("missing", missing, &[]),
+        program("silent", "sleep", &["600"]),
+        remote("unreachable", "http://127.0.0.1:1/mcp"),
+    ];
+    let good: Vec<ServerName> = (0..40).map(|n| server_name(&format!("good-{n}"))).collect();
+    let specs = good.iter().map(|name| fake(name.as_str(), "full"));
+    let registry = registry(broken.into_iter().chain(specs));
+    let all = registry.names();
+    assert_eq!(all.len(), 50);
+    registry.start(&all);
+    let late = registry
+        .wait_ready(&good, PATIENCE, &AbortToken::new())
+        .await;
+    assert_eq!(late, []);
+    let connected = registry.connected(&good);
+    assert_eq!(connected.len(), 40);
+    let answers = join_all(connected.iter().enumerate().map(|(n, server)| async move {
+        let answer = call(server, "echo", json!({ "n": n })).await.unwrap();
+        answer["content"][0]["text"].clone()
+    }))
+    .await;
+    for (n, answer) in answers.iter().enumerate() {
+        assert_eq!(*answer, format!("{{\"n\":{n}}}"));
+    }
+    let pending = registry.still_connecting(&all);
+    for name in names(&["hangs", "silent"]) {
+        assert!(pending.contains(&name), "nobody waited for `{name}`");
+    }
+    for name in [
+        "refuses",
+        "exits",
+        "quits",
+        "old",
+        "unversioned",
+        "directory",
+        "missing",
+        "unreachable",
+    ] {
+        let wanted = [server_name(name)];
+        let late = registry
+            .wait_ready(&wanted, PATIENCE, &AbortToken::new())
+            .await;
+        assert_eq!(late, [], "{name}");
+        let ServerState::Failed { reason } = state(&registry, name) else {
+            panic!("{name} has not failed");
+        };
+        assert!(!reason.is_empty());
+    }
+    registry.close_all().await;
+}
+
+/// An entry of a remote server.
+fn remote(name: &str, url: &str) -> ServerSpec {
+    ServerSpec {
+        transport: TransportSpec::Http {
+            url: url.to_owned(),
+            headers: std::collections::BTreeMap::new(),
+        },
+        ..program(name, "", &[])
+    }
 }

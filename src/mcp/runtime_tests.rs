@@ -832,3 +832,71 @@ async fn bytes_are_read_whole() {
         assert!(error.contains(message), "{error}");
     }
 }
+
+/// What becomes of `result` as the answer to the first request of each function.
+async fn whatever_happens_to(result: &Value) -> Vec<Result<ToolOutput, McpError>> {
+    let home = tempfile::tempdir().unwrap();
+    let runtime = || {
+        let answers = (0..4).map(|id| {
+            let answer = json!({ "jsonrpc": "2.0", "id": id, "result": result });
+            format!("{answer}\n").into_bytes()
+        });
+        let server = crate::mcp::transport::tests::scripted(answers.collect());
+        let spill = SpillDir::new(home.path().join("mcp-resources"));
+        (server.name().clone(), McpRuntime::new([server], spill))
+    };
+    let mut outcomes = Vec::new();
+    let (name, it) = runtime();
+    let request = SearchRequest {
+        query: "content".into(),
+        top_k: 20,
+    };
+    outcomes.push(it.search(&name, request, &context()).await);
+    let (name, it) = runtime();
+    let request = DescribeRequest {
+        id: "content".into(),
+        kind: CatalogKind::Tool,
+    };
+    outcomes.push(it.describe(&name, request, &context()).await);
+    let (name, it) = runtime();
+    let request = InvokeRequest {
+        tool: "content".into(),
+        arguments: Map::new(),
+    };
+    outcomes.push(it.invoke(&name, request, &context()).await);
+    let (name, it) = runtime();
+    let request = ReadRequest {
+        uri: "x://y".into(),
+        arguments: None,
+        pattern: Some("a".into()),
+        offset: 1,
+        max_bytes: None,
+    };
+    outcomes.push(it.read(&name, request, &context()).await);
+    outcomes
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    /// `M-20`, `M-54`, §7: whatever a server answers, every function ends with a bounded answer or an error that says
+    /// something.
+    #[test]
+    fn any_answer_of_a_server_ends_every_function(
+        whole in crate::mcp::decode::tests::any_json(),
+        items in proptest::collection::vec(crate::mcp::decode::tests::any_json(), 0..4),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let mixed = json!({
+            "tools": items, "contents": items, "content": items, "structuredContent": whole, "nextCursor": whole,
+        });
+        for result in [whole, mixed] {
+            for outcome in runtime.block_on(whatever_happens_to(&result)) {
+                match outcome {
+                    Ok(output) => proptest::prop_assert!(output.value.to_string().len() <= 409_600),
+                    Err(error) => proptest::prop_assert!(!error.to_string().is_empty()),
+                }
+            }
+        }
+    }
+}

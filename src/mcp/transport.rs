@@ -290,4 +290,4 @@ async fn closed_reason(exited: Option<String>, mut exit: Option<Exit>) -> String
 
 #[cfg(test)]
 #[path = "transport_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -94,7 +94,8 @@ fn pipes(answers: Vec<Vec<u8>>) -> Pipes {
     tokio::io::split(ours)
 }
 
-fn scripted(answers: Vec<Vec<u8>>) -> std::sync::Arc<ConnectedServer> {
+/// A server that answers whatever comes with what the script has next, then hangs up.
+pub(in crate::mcp) fn scripted(answers: Vec<Vec<u8>>) -> std::sync::Arc<ConnectedServer> {
     let (input, output) = pipes(answers);
     let mut spec = fake("scripted", "full");
     spec.timeout = Some(PATIENCE);
