@@ -173,6 +173,27 @@ fn meta_function_names_have_one_owner() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
+/// What a server's prompt says must never be understood as a line (`P-05`): neither what gets it nor what submits it
+/// may name what understands lines, fills in templates or reads files.
+#[test]
+fn prompts_never_meet_the_line_parser() {
+    let handler = Path::new("repl/handlers/prompt.rs");
+    let submission = Path::new("repl/handlers/chat.rs");
+    let found = offences(
+        r"command::parse|\bparse\(|\bParsed\b|do_line|repl\.line\b|prelude|words::split|command::\*|\bshell::|repl\.shell\b|interpolate|INPUT_PLACEHOLDER",
+        |path| path != handler && path != submission,
+    );
+    assert!(found.is_empty(), "{found:#?}");
+    let found = offences(r"from_files|chat::file\b", |path| path != handler);
+    assert!(found.is_empty(), "{found:#?}");
+    let ways = offences(r"Input::\w+", |path| path != handler);
+    assert_eq!(
+        ways,
+        [format!("{}: Input::from_str", handler.display())],
+        "the one way in"
+    );
+}
+
 #[test]
 fn only_the_terminal_layer_prints() {
     let found = offences(r"\be?print(?:ln)?!|\bdbg!", |path| {

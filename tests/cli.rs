@@ -22,6 +22,7 @@ mod cli {
     mod macros;
     mod mcp;
     mod oneshot;
+    mod prompts;
     mod providers;
     mod repl;
     mod samples;

@@ -360,3 +360,109 @@ fn a_turn_searches_and_reads_a_real_server() {
     let dynamic: Value = serde_json::from_str(messages[5]["content"].as_str().unwrap()).unwrap();
     assert_eq!(dynamic["uri"], "demo://resource/dynamic/text/7");
 }
+
+/// The time at the end of a generated resource, replaced.
+fn timeless(text: &str) -> String {
+    match text.split_once(" created at ") {
+        Some((before, _)) => format!("{before} created at TIME"),
+        None => text.to_owned(),
+    }
+}
+
+/// A prompt's name, its arguments and the block they make.
+type Filled = (
+    &'static str,
+    &'static [(&'static str, &'static str)],
+    &'static str,
+);
+
+/// Each prompt of server-everything.
+const PROMPTS: &[Filled] = &[
+    (
+        "simple-prompt",
+        &[],
+        "[user]\nThis is a simple prompt without arguments.",
+    ),
+    (
+        "args-prompt",
+        &[("city", "Paris")],
+        "[user]\nWhat's weather in Paris?",
+    ),
+    (
+        "args-prompt",
+        &[("city", "Paris"), ("state", "TX")],
+        "[user]\nWhat's weather in Paris, TX?",
+    ),
+    (
+        "completable-prompt",
+        &[("department", "Sales"), ("name", "David")],
+        "[user]\nPlease promote David to the head of the Sales team.",
+    ),
+    (
+        "resource-prompt",
+        &[("resourceType", "Text"), ("resourceId", "1")],
+        "[user]\nThis prompt includes the Text resource with id: 1. Please analyze the following resource:\n\n\
+         [user]\n[resource demo://resource/dynamic/text/1 text/plain]\n\
+         Resource 1: This is a plaintext resource created at TIME",
+    ),
+    (
+        "resource-prompt",
+        &[("resourceType", "Blob"), ("resourceId", "2")],
+        "[user]\nThis prompt includes the Blob resource with id: 2. Please analyze the following resource:\n\n\
+         [user]\n[resource demo://resource/dynamic/blob/2 text/plain]\n\
+         Resource 2: This is a base64 blob created at TIME",
+    ),
+];
+
+#[test]
+#[ignore = "needs the real servers of tests/peers/run.sh"]
+fn the_prompts_of_a_real_server_become_blocks() {
+    let home = home();
+    for (name, arguments, block) in PROMPTS {
+        let words: Vec<String> = arguments
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let mut args = vec!["mcp", "prompt", "everything", name];
+        args.extend(words.iter().map(String::as_str));
+        let shown = home.coyote(&args).ok().stdout;
+        assert_eq!(timeless(&shown), *block, "{name} {words:?}");
+    }
+}
+
+#[test]
+#[ignore = "needs the real servers of tests/peers/run.sh"]
+fn a_turn_renders_the_prompts_of_a_real_server() {
+    let home = home();
+    let calls: Vec<(String, Value)> = PROMPTS
+        .iter()
+        .enumerate()
+        .map(|(index, (name, arguments, _))| {
+            let arguments: serde_json::Map<String, Value> = arguments
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), json!(value)))
+                .collect();
+            (
+                format!("call_{index}"),
+                json!({ "prompt": name, "arguments": arguments }),
+            )
+        })
+        .collect();
+    let calls: Vec<(&str, &str, Value)> = calls
+        .iter()
+        .map(|(id, arguments)| (id.as_str(), "mcp_prompt_everything", arguments.clone()))
+        .collect();
+    let provider = Provider::new(vec![chat_calls(&calls), chat_text("done")]);
+    home.provider(&provider.url(), "enabled_mcp_servers: everything");
+    home.coyote(&["render them"]).any_stderr().ok();
+    let messages = provider.asked()[1].body["messages"].clone();
+    let results = &messages.as_array().unwrap()[2..];
+    assert_eq!(results.len(), PROMPTS.len());
+    for (result, (name, _, block)) in results.iter().zip(PROMPTS) {
+        assert_eq!(
+            timeless(result["content"].as_str().unwrap()),
+            *block,
+            "{name}"
+        );
+    }
+}

@@ -259,11 +259,11 @@ async fn the_person_gets_the_raw_answer_beside_the_block() {
     );
     let error = bench
         .runtime
-        .get_prompt(name, "nothing", &[], &context())
+        .get_prompt(name, "fail", &[], &context())
         .await
         .unwrap_err();
     assert!(
-        error.to_string().contains("Unknown prompt: nothing"),
+        error.to_string().contains("Unknown prompt: fail"),
         "{error}"
     );
 }

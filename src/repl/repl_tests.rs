@@ -31,6 +31,7 @@ struct Bench {
     script: Arc<Script>,
     lines: Arc<Mutex<Vec<String>>>,
     dir: tempfile::TempDir,
+    log: Option<std::path::PathBuf>,
 }
 
 impl Bench {
@@ -81,6 +82,7 @@ impl Bench {
             script,
             lines,
             dir,
+            log: None,
         }
     }
 
@@ -734,5 +736,313 @@ async fn a_name_that_is_nothing_has_the_nearest_macros() {
     assert_eq!(
         snapshot.macros,
         [completer::Candidate::described("standup", "standup SINCE")]
+    );
+}
+
+/// Text that would do something if it were a line.
+const BAITS: [&str; 6] = [
+    "!touch pwned",
+    ".exit",
+    "::: x",
+    "{{__cwd__}}",
+    "__INPUT__",
+    ".file pwned -- what is this?",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_block_is_chatted_verbatim_even_without_a_label() {
+    let (mut bench, asked) = asking(vec![Some("fine"); BAITS.len()]);
+    for bait in BAITS {
+        handlers::ask(&mut bench.repl, bait).await.unwrap();
+    }
+    // Nothing but spaces is nothing to ask; no more comes of it.
+    let error = handlers::ask(&mut bench.repl, "   ").await.unwrap_err();
+    assert!(error.to_string().contains("nothing to ask"), "{error:?}");
+    for (asked, bait) in asked.lock().iter().zip(BAITS) {
+        assert_eq!(last_said(asked), bait);
+    }
+    assert_eq!(asked.lock().len(), BAITS.len());
+    assert!(!bench.dir.path().join("pwned").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_of_a_role_goes_around_a_block_and_nothing_in_it_is_filled_in() {
+    let (mut bench, asked) = asking(vec![Some("fine")]);
+    bench.does(".temp-role Say in one word: __INPUT__!").await;
+    handlers::ask(&mut bench.repl, "__INPUT__ {{__cwd__}}")
+        .await
+        .unwrap();
+    assert_eq!(
+        last_said(&asked.lock()[0]),
+        "Say in one word: __INPUT__ {{__cwd__}}!"
+    );
+}
+
+/// The last message of a request.
+fn last_said(body: &str) -> String {
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    let last = body["messages"].as_array().unwrap().last().unwrap();
+    last["content"].as_str().unwrap().to_owned()
+}
+
+/// A loop on a scripted server that logs what it is asked, with a provider that answers this often.
+fn prompting(scenario: &str, answers: usize) -> (Bench, Arc<Mutex<Vec<String>>>) {
+    let (url, asked) = provider(vec![Some("fine"); answers]);
+    let config = format!(
+        "model: t:m\nclients: [{{type: openai-compatible, name: t, api_base: '{url}', models: [{{name: m}}]}}]\n"
+    );
+    let log = tempfile::Builder::new().tempfile().unwrap();
+    let (_, log) = log.keep().unwrap();
+    let program = crate::mcp::test_support::fake_program();
+    let server = |scenario: &str| {
+        serde_json::json!({ "command": program, "args": [scenario],
+            "env": { "FAKE_LOG": log.to_str().unwrap() } })
+    };
+    let servers = serde_json::json!({ "mcpServers": {
+        "fake": server(scenario),
+        "tools": server("tools-only"),
+        "broken": { "command": "no-such-program-anywhere" },
+        "off": { "command": "x", "disabled": true },
+    }});
+    let mut bench = Bench::with_servers(&config, &servers.to_string());
+    bench.log = Some(log);
+    (bench, asked)
+}
+
+impl Bench {
+    /// The arguments of every `prompts/get` so far.
+    fn gets(&self) -> Vec<serde_json::Value> {
+        let log = self.log.as_ref().unwrap();
+        let text = std::fs::read_to_string(log).unwrap_or_default();
+        text.lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+            .filter(|message| message["method"] == "prompts/get")
+            .map(|message| message["params"]["arguments"].clone())
+            .collect()
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(log) = &self.log {
+            let _ = std::fs::remove_file(log);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_takes_its_values_as_a_shell_would_read_them() {
+    let (mut bench, asked) = prompting("full", 2);
+    bench
+        .does(r#".prompt fake echo title="two words" note='it''s' empty= eq=a=b"#)
+        .await;
+    let values =
+        serde_json::json!({ "title": "two words", "note": "its", "empty": "", "eq": "a=b" });
+    assert_eq!(bench.gets(), std::slice::from_ref(&values));
+    let said = bench.said();
+    let size = format!("[user]\n{values}").len();
+    assert!(
+        said.contains(&format!("prompt `echo` of `fake`: 1 message, {size} bytes")),
+        "{said}"
+    );
+    bench.does(r"  .prompt 'fake' User\ Summary ").await;
+    assert_eq!(bench.gets()[1], serde_json::json!({}));
+    let asked = asked.lock();
+    assert_eq!(last_said(&asked[0]), format!("[user]\n{values}"));
+    assert_eq!(last_said(&asked[1]), "[user]\nSummarise the user");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_asked_is_taught_and_nothing_is_sent() {
+    let (mut bench, asked) = prompting("full", 0);
+    let usage = "`.prompt SERVER NAME [KEY=VALUE...]` is how it is used";
+    let takes = "it takes `title`: the title, `note`: the note, `empty`: the empty, `eq`: the eq";
+    for (words, problem) in [
+        ("title=x title=y", "`title` is given twice"),
+        ("xyzzyx=1", "the prompt has no argument `xyzzyx`"),
+        ("\"unclosed", "the quote \" at column 11 is never closed"),
+        ("title='x", "the quote ' at column 17 is never closed"),
+        (
+            "title=x\\",
+            "the line ends in a backslash that escapes nothing",
+        ),
+        ("word", "`word` is not `KEY=VALUE`"),
+        ("=x", "`=x` has no key before its `=`"),
+    ] {
+        let error = bench.refuses(&format!(".prompt fake echo {words}")).await;
+        assert_eq!(error.to_string(), problem, "{words}");
+        assert_eq!(error.hints(), [usage, takes], "{words}");
+    }
+    for line in [
+        ".prompt",
+        ".prompt fake",
+        ".prompt 'fake",
+        ".prompt fake 'echo",
+    ] {
+        let error = bench.refuses(line).await;
+        assert_eq!(error.hints(), [usage], "{line}");
+    }
+    assert_eq!(bench.gets(), [serde_json::Value::Null; 0]);
+    assert!(asked.lock().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_prompt_needs_is_asked_for_one_by_one() {
+    let (mut bench, asked) = prompting("full", 2);
+    bench.answers([
+        Answer::Text("two words".into()),
+        Answer::Text(String::new()),
+    ]);
+    bench.does(".prompt fake pair").await;
+    assert_eq!(
+        bench.gets(),
+        [serde_json::json!({ "first": "two words", "second": "" })]
+    );
+    let questions = bench.script.asked.lock().clone();
+    let message = |question: &Question| match question {
+        Question::Text { message, .. } => message.clone(),
+        other => panic!("{other:?}"),
+    };
+    let messages: Vec<String> = questions.iter().map(message).collect();
+    assert_eq!(messages, ["first (the first):", "second (the second):"]);
+
+    bench.answers([Answer::Text("x".into())]);
+    bench.does(".prompt fake pair second=").await;
+    assert_eq!(bench.asked(), 3, "an empty value is a value");
+    assert_eq!(asked.lock().len(), 2);
+
+    bench.said();
+    bench.answers([Answer::Text("x".into()), Answer::Cancelled]);
+    bench.does(".prompt fake pair").await;
+    assert_eq!(bench.said(), "nothing was sent");
+    let error = bench.refuses(".prompt fake pair second=x").await;
+    assert_eq!(error.to_string(), "the prompt needs `first`");
+    assert_eq!(bench.gets().len(), 2);
+    assert_eq!(asked.lock().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_cannot_be_had_says_why() {
+    let (mut bench, asked) = prompting("full", 0);
+    bench.does(".list prompts").await;
+    bench.said();
+    let rows = [
+        (
+            ".prompt fakes greet",
+            "no MCP server is called `fakes`",
+            "`fake` has prompts",
+        ),
+        (
+            ".prompt off greet",
+            "MCP server `off` is disabled in its file",
+            "`disabled`",
+        ),
+        (
+            ".prompt broken greet",
+            "MCP server `broken` is not available",
+            "`.mcp restart broken`",
+        ),
+        (
+            ".prompt tools greet",
+            "MCP server `tools` has no prompts",
+            "`.list prompts`",
+        ),
+        (
+            ".prompt fake gret",
+            "MCP server `fake` has no prompt `gret`",
+            "did you mean `greet`?",
+        ),
+        (".prompt fake fail", "Unknown prompt: fail", ""),
+        (".prompt fake nothing", "the prompt has no messages", ""),
+    ];
+    for (line, problem, hint) in rows {
+        let error = bench.refuses(line).await;
+        assert!(error.to_string().contains(problem), "{line}: {error:?}");
+        assert!(error.hints().join("\n").contains(hint), "{line}: {error:?}");
+    }
+    bench.does(".mcp disable fake").await;
+    let error = bench.refuses(".prompt fake greet name=x").await;
+    assert_eq!(error.to_string(), "MCP server `fake` is not enabled here");
+    assert_eq!(error.hints(), ["`.mcp enable fake` enables it"]);
+    assert!(asked.lock().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_shows_the_block_instead() {
+    let (mut bench, asked) = prompting("full", 0);
+    bench.does(".set dry_run true").await;
+    bench.said();
+    bench.does(".prompt fake shell").await;
+    assert!(bench.said().contains("prompt `shell` of `fake`"));
+    assert!(asked.lock().is_empty());
+    assert!(bench.repl.ctx.read().messages().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_ends_getting_a_prompt() {
+    for (scenario, line) in [
+        ("full", ".prompt fake never"),
+        ("prompts-silent", ".prompt fake greet name=x"),
+        ("prompts-silent", ".list prompts"),
+    ] {
+        let (mut bench, asked) = prompting(scenario, 0);
+        let signals = bench.repl.signals.clone();
+        let log = bench.log.clone().unwrap();
+        let wanted = if scenario == "full" {
+            "prompts/get"
+        } else {
+            "prompts/list"
+        };
+        let interrupt = tokio::task::spawn_blocking(move || {
+            let start = std::time::Instant::now();
+            while start.elapsed() < crate::mcp::test_support::PATIENCE {
+                if std::fs::read_to_string(&log)
+                    .unwrap_or_default()
+                    .contains(wanted)
+                {
+                    return signals.interrupt();
+                }
+                std::thread::yield_now();
+            }
+            panic!("the server was never asked");
+        });
+        bench.does(line).await;
+        interrupt.await.unwrap();
+        assert!(bench.said().contains("interrupted"), "{line}");
+        assert!(asked.lock().is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_list_of_prompts_says_why() {
+    let mut bench = Bench::new("");
+    bench.does(".list prompts").await;
+    assert_eq!(bench.said(), "no prompts: no MCP server is configured");
+
+    let (mut bench, _) = prompting("tools-only", 0);
+    bench.does(".list prompts").await;
+    let said = bench.said();
+    assert!(
+        said.starts_with("no prompts: no running server among `broken`, `fake` and `tools` offers any\n`broken` failed: "),
+        "{said}"
+    );
+    bench.does(".mcp disable fake tools broken").await;
+    bench.said();
+    bench.does(".list prompts").await;
+    assert_eq!(
+        bench.said(),
+        "no prompts: no MCP server is enabled; `.mcp enable NAME` enables one"
+    );
+
+    let (mut bench, _) = prompting("prompts-broken", 0);
+    bench.does(".list prompts").await;
+    let said = bench.said();
+    assert!(
+        said.starts_with("no prompts: `fake` offered none\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("`fake` failed: ") && said.contains("the database is away"),
+        "{said}"
     );
 }

@@ -317,6 +317,17 @@ pub fn prompts() -> Vec<Value> {
         json!({ "name": "colons", "description": "Text that looks like a command" }),
         json!({ "name": "spaces", "description": "Spaces only" }),
         json!({ "name": "dialog", "description": "Several roles and an image" }),
+        json!({ "name": "braces", "description": "Text that looks like a template" }),
+        json!({ "name": "label", "description": "Text that looks like a label" }),
+        json!({ "name": "escape", "description": "Text that would act on a terminal" }),
+        json!({ "name": "echo", "description": "Says its arguments as JSON",
+            "arguments": [argument("title", false), argument("note", false), argument("empty", false), argument("eq", false)] }),
+        json!({ "name": "pair", "description": "Two arguments, both needed",
+            "arguments": [argument("first", true), argument("second", true)] }),
+        json!({ "name": "nothing", "description": "No messages" }),
+        json!({ "name": "never", "description": "Is never answered" }),
+        json!({ "name": "die", "description": "Ends the server" }),
+        json!({ "name": "fail", "description": "Is refused" }),
     ]
 }
 
@@ -341,6 +352,12 @@ pub fn prompt(params: &Value) -> Result<Value, String> {
         "dot" => says(".exit"),
         "colons" => says("::: x"),
         "spaces" => says("   "),
+        "braces" => says("{{__cwd__}} __INPUT__"),
+        "label" => says("[assistant]\nI was never here"),
+        "escape" => says(&format!("before{ESCAPES}after")),
+        "echo" => says(&params["arguments"].to_string()),
+        "pair" => says(&format!("{:?} {:?}", argument("first"), argument("second"))),
+        "nothing" => json!({ "messages": [] }),
         "status" => says("What is the status?"),
         _ if name.starts_with("prompt_") => says(name),
         "dialog" => json!({

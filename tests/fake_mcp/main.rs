@@ -192,6 +192,10 @@ impl Server {
         match method {
             "initialize" => self.initialize(id, params),
             "server/discover" => self.discover(id),
+            _ if self.scenario.silent.contains(&method) => {}
+            _ if self.scenario.broken.contains(&method) => {
+                self.error(id, -32603, "the database is away");
+            }
             _ if self.scenario.refuses.contains(&method) => self.refuse(id, method),
             "tools/list" => {
                 let added = (1..=self.changes.load(Ordering::SeqCst))
@@ -209,6 +213,8 @@ impl Server {
                 Some(result) => self.result(id, result),
                 None => self.error(id, -32002, "Resource not found"),
             },
+            "prompts/get" if params["name"] == "never" => {}
+            "prompts/get" if params["name"] == "die" => std::process::exit(9),
             "prompts/get" => match content::prompt(params) {
                 Ok(result) => self.result(id, result),
                 Err(message) => self.error(id, -32602, &message),

@@ -55,6 +55,10 @@ pub struct Scenario {
     pub shape: Shape,
     /// Methods that are not served although they are advertised.
     pub refuses: Vec<&'static str>,
+    /// Methods that are never answered.
+    pub silent: Vec<&'static str>,
+    /// Methods that fail.
+    pub broken: Vec<&'static str>,
     /// Lines before the answer to `initialize`.
     pub noise: Vec<String>,
     pub bad_bytes: bool,
@@ -107,6 +111,8 @@ pub const NAMES: &[(&str, &str)] = &[
         "resources served, -32601 to templates",
     ),
     ("prompts-unserved", "prompts advertised, -32601 to the list"),
+    ("prompts-silent", "prompts/list is never answered"),
+    ("prompts-broken", "prompts/list fails"),
     (
         "twins",
         "a tool, a resource and a prompt all called `status`",
@@ -189,6 +195,8 @@ impl Scenario {
             paging: Paging::Whole,
             shape: Shape::Right,
             refuses: Vec::new(),
+            silent: Vec::new(),
+            broken: Vec::new(),
             noise: Vec::new(),
             bad_bytes: false,
             after_handshake: Vec::new(),
@@ -230,6 +238,8 @@ impl Scenario {
             }
             "templates-unserved" => it.refuses = vec!["resources/templates/list"],
             "prompts-unserved" => it.refuses = vec!["prompts/list"],
+            "prompts-silent" => it.silent = vec!["prompts/list"],
+            "prompts-broken" => it.broken = vec!["prompts/list"],
             "twins" => it.twins(),
             "names" => {
                 it.tools = ["createIssue", "create_issue_comment", "HTTPServerLog2"]

@@ -24,19 +24,30 @@ pub struct Pty {
 
 impl Pty {
     pub fn spawn(home: &Home, args: &[&str], env: &[(&str, &str)]) -> Self {
-        Self::start(home, args, env, true)
+        Self::start(home, args, env, true, (COLS, ROWS))
+    }
+
+    /// The same in a terminal of so many columns and rows.
+    pub fn spawn_sized(home: &Home, args: &[&str], env: &[(&str, &str)], size: (u16, u16)) -> Self {
+        Self::start(home, args, env, true, size)
     }
 
     /// In a session that the terminal is not the controlling one of: its end sends no signal.
     pub fn spawn_uncontrolled(home: &Home) -> Self {
-        Self::start(home, &[], &[], false)
+        Self::start(home, &[], &[], false, (COLS, ROWS))
     }
 
-    fn start(home: &Home, args: &[&str], env: &[(&str, &str)], controlling: bool) -> Self {
+    fn start(
+        home: &Home,
+        args: &[&str],
+        env: &[(&str, &str)],
+        controlling: bool,
+        (columns, rows): (u16, u16),
+    ) -> Self {
         let pty = native_pty_system()
             .openpty(PtySize {
-                rows: ROWS,
-                cols: COLS,
+                rows,
+                cols: columns,
                 pixel_width: 0,
                 pixel_height: 0,
             })
@@ -60,8 +71,8 @@ impl Pty {
             child,
             writer: Arc::new(Mutex::new(pty.master.take_writer().unwrap())),
             screen: Arc::new(Mutex::new(vt100::Parser::new(
-                ROWS.try_into().unwrap(),
-                COLS.try_into().unwrap(),
+                rows.try_into().unwrap(),
+                columns.try_into().unwrap(),
                 2000,
             ))),
             raw: Arc::default(),

@@ -55,6 +55,11 @@ impl Run {
         self
     }
 
+    pub fn args(mut self, args: &[&str]) -> Self {
+        self.command.args(args);
+        self
+    }
+
     /// Pipes `text` in; without this, stdin is empty.
     pub fn stdin(mut self, text: impl Into<Vec<u8>>) -> Self {
         self.stdin = Some(text.into());

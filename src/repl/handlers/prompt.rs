@@ -179,7 +179,7 @@ async fn server(repl: &Repl, name: &str, abort: &AbortToken) -> Result<(McpRunti
 }
 
 fn live(repl: &Repl, name: &str) -> Option<(McpRuntime, ServerName)> {
-    let runtime = repl.ctx.read().tool_scope().mcp;
+    let runtime = repl.ctx.read().live_servers();
     let found = runtime
         .names()
         .iter()
@@ -224,7 +224,7 @@ fn unknown(name: &str, with: &[String]) -> Error {
 
 /// The enabled, running servers that have prompts.
 fn with_prompts(repl: &Repl) -> Vec<String> {
-    let runtime = repl.ctx.read().tool_scope().mcp;
+    let runtime = repl.ctx.read().live_servers();
     let has = |server: &ServerName| {
         runtime
             .server(server)

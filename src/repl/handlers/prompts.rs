@@ -84,7 +84,7 @@ async fn settled(repl: &Repl, abort: &AbortToken) -> (Vec<ServerName>, McpRuntim
         let _ = unless_aborted(abort, ready).await;
         repl.ui.notice(Notice::Activity(None));
     }
-    (enabled, repl.ctx.read().tool_scope().mcp)
+    (enabled, repl.ctx.read().live_servers())
 }
 
 fn has_prompts(runtime: &McpRuntime, server: &ServerName) -> bool {
