@@ -19,6 +19,8 @@ mod agent;
 mod app_config;
 mod clients;
 mod enabled;
+#[cfg(test)]
+mod gating_tests;
 mod info;
 mod input;
 mod macros;

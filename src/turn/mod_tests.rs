@@ -20,7 +20,7 @@ use provider::{Piece, Provider, Reply, chat_calls, chat_text, delta, gate, statu
     reason = "shared with the tests of the program, which use more of it"
 )]
 #[path = "../../tests/support/provider.rs"]
-mod provider;
+pub(super) mod provider;
 
 #[derive(Default)]
 struct Recorder(Mutex<Vec<Notice>>);
