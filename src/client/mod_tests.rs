@@ -693,3 +693,28 @@ async fn a_configured_proxy_and_user_agent_are_used() {
     );
     assert!(head.contains("mine/1"), "{head}");
 }
+
+#[tokio::test]
+async fn json_that_is_no_answer_is_shown_and_not_asked_for_again() {
+    for body in [
+        "{}",
+        "null",
+        "[]",
+        "{\"choices\":[]}",
+        "{\n \"ok\": true\n}",
+    ] {
+        let server = Server::start(vec![stream(body), stream(HELLO)]).await;
+        let (_, error) = ask(&server.client(ProviderKind::OpenAiCompatible)).await;
+        if body == "null" {
+            // Not what JSON answers begin with: an empty stream.
+            assert_eq!(error, None);
+            continue;
+        }
+        let error = error.unwrap().to_string();
+        assert!(
+            error.contains("it is JSON without an answer: "),
+            "{body}: {error}"
+        );
+        assert_eq!(server.requests(), 1, "{body}");
+    }
+}

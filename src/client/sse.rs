@@ -4,6 +4,8 @@
 //! asked for: the first byte that is not blank decides. A line of JSON inside an SSE stream is what servers write
 //! when they fail half-way, so it is delivered and not skipped as an unknown field.
 
+use serde_json::{Value, json};
+
 use super::wire::Fault;
 
 /// The most one event, line or document may hold (`H-44`).
@@ -21,6 +23,8 @@ pub(super) struct Framing {
     /// Data lines of the current SSE event, or the lines of a document.
     data: Vec<u8>,
     has_data: bool,
+    /// The current SSE event calls itself `error`.
+    is_error: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +87,11 @@ impl Framing {
         }
     }
 
+    /// Whether the answer is JSON and not a stream of events.
+    pub(super) fn is_json(&self) -> bool {
+        matches!(self.mode, Mode::Lines | Mode::Document)
+    }
+
     fn extend(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         if self.line.len() + self.data.len() + bytes.len() > MAX_EVENT {
             return Err(Fault::TooLarge("one event is over 16 MiB".to_owned()));
@@ -123,17 +132,30 @@ impl Framing {
         } else if line.first() == Some(&b'{') && is_json(line) {
             self.dispatch(out);
             out.push(text(line));
+        } else if line.strip_prefix(b"event:").map(<[u8]>::trim_ascii) == Some(b"error") {
+            self.is_error = true;
         }
-        // Comments, `event:`, `id:` and `retry:` say nothing that the data does not say.
+        // Comments, other events' names, `id:` and `retry:` say nothing that the data does not say.
     }
 
     fn dispatch(&mut self, out: &mut Vec<Frame>) {
         if self.has_data && !self.data.trim_ascii().is_empty() {
-            out.push(text(&self.data));
+            let data = text(&self.data);
+            out.push(if self.is_error { as_error(data) } else { data });
         }
         self.data.clear();
         self.has_data = false;
+        self.is_error = false;
     }
+}
+
+/// The data of an `error` event that does not say itself that it is one, in the form that every wire knows.
+fn as_error(data: Frame) -> Frame {
+    let value = serde_json::from_str(&data).unwrap_or(Value::String(data));
+    if value.get("error").is_some_and(|error| !error.is_null()) || value["type"] == "error" {
+        return value.to_string();
+    }
+    json!({ "error": value }).to_string()
 }
 
 fn is_json(line: &[u8]) -> bool {

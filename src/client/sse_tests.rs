@@ -101,3 +101,19 @@ proptest! {
         prop_assert_eq!(frames_in(&bytes, usize::MAX), frames_in(&bytes, size));
     }
 }
+
+#[test]
+fn an_event_that_calls_itself_an_error_is_one() {
+    assert_eq!(
+        frames("event: error\ndata: {\"message\":\"x\"}\n\ndata: {\"a\":1}\n\n"),
+        ["{\"error\":{\"message\":\"x\"}}", "{\"a\":1}"]
+    );
+    assert_eq!(
+        frames("event: error\ndata: gone\n\n"),
+        ["{\"error\":\"gone\"}"]
+    );
+    let known = "{\"type\":\"error\",\"message\":\"x\"}";
+    let read: Value =
+        serde_json::from_str(&frames(&format!("event:error\ndata:{known}\n\n"))[0]).unwrap();
+    assert_eq!(read, json!({ "type": "error", "message": "x" }));
+}

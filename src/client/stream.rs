@@ -132,6 +132,16 @@ impl EventStream {
             (Err(Fault::Truncated(_) | Fault::Nonsense(_)), Some(message)) => {
                 Err(Fault::Truncated(message))
             }
+            // A document that is whole and says nothing that this wire knows: asking again would not change it.
+            (Err(Fault::Truncated(_)), None)
+                if self.framing.is_json() && !self.decoder.has_delivered() =>
+            {
+                let end = frames.last().map_or("", String::as_str);
+                Err(Fault::Nonsense(format!(
+                    "it is JSON without an answer: {}",
+                    crate::utils::text::bounded(end, 200)
+                )))
+            }
             (result, _) => result,
         }
     }

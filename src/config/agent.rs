@@ -181,7 +181,7 @@ impl Agent {
     pub fn load(paths: &Paths, name: &str) -> Result<(Self, Vec<String>)> {
         check_name(name, NameKind::Agent)?;
         let file = file(paths, name);
-        match std::fs::read_to_string(&file) {
+        match crate::utils::fs::read_text(&file) {
             Ok(text) => Self::parse(name, &text, &file),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(unknown(paths, name)),
             Err(error) => Err(Error::new(ErrorKind::Config, error)

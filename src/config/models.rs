@@ -21,6 +21,9 @@ pub struct ModelRef {
 
 impl std::fmt::Display for ModelRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.client.is_empty() {
+            return f.write_str(&self.model);
+        }
         write!(f, "{}:{}", self.client, self.model)
     }
 }
@@ -114,7 +117,11 @@ impl RequestContext {
         found.ok_or_else(|| {
             let names = self.app.clients.iter().map(|client| client.name.as_str());
             let near = alternatives(&nearest(name, names, 3));
-            let error = Error::user(format!("there is no client `{name}`"));
+            let error = if name.is_empty() {
+                Error::user("the model names no client; it is written `client:model`")
+            } else {
+                Error::user(format!("there is no client `{name}`"))
+            };
             if self.app.clients.is_empty() || self.is_local(name) {
                 return three_ways(error, &self.paths);
             }

@@ -38,6 +38,14 @@ fn an_unknown_model_or_client_names_the_nearest() {
 }
 
 #[test]
+fn a_model_without_a_client_is_shown_as_it_was_written() {
+    let context = Home::new().context("model: 42");
+    assert_eq!(context.model().unwrap().to_string(), "42");
+    let error = context.client_config().unwrap_err().to_string();
+    assert_eq!(error, "there is no model `42`");
+}
+
+#[test]
 fn the_first_model_is_the_default() {
     let home = Home::new();
     assert_eq!(home.context("").model().unwrap().to_string(), "local:smol");

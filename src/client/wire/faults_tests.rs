@@ -790,3 +790,19 @@ mod any {
         }
     }
 }
+
+#[test]
+fn a_whole_chat_answer_needs_no_reason_to_end() {
+    let body = json!({ "choices": [{ "message": { "role": "assistant", "content": "hi" } }] });
+    assert_eq!(text_of(&good(Wire::OpenAiChat, &body.to_string())), "hi");
+    // A piece of a stream does.
+    let piece = json!({ "object": "chat.completion.chunk", "choices": [{ "message": { "content": "hi" } }] });
+    assert!(decode(Wire::OpenAiChat, &sse(&[piece])).1.is_err());
+}
+
+#[test]
+fn half_a_surrogate_pair_costs_one_character() {
+    let event = json!({ "choices": [{ "delta": { "content": "x@" }, "finish_reason": "stop" }] });
+    let text = sse(&[event]).replace('@', "\\ud83d");
+    assert_eq!(text_of(&good(Wire::OpenAiChat, &text)), "x\u{fffd}");
+}

@@ -209,6 +209,9 @@ impl State {
                 "content_filter" => StopReason::Refused,
                 other => StopReason::Other(crate::utils::text::bounded(other, 100).into_owned()),
             });
+        } else if is_whole(event, choice) && turn.stop.is_none() {
+            // There is nothing it could be cut off from.
+            turn.stop = Some(StopReason::Stop);
         }
         Ok(())
     }
@@ -289,6 +292,13 @@ impl State {
         }
         (!data.is_empty()).then_some(Value::Object(data))
     }
+}
+
+/// Whether this is an answer that is not streamed: a message, and nothing that says it is one of many pieces.
+fn is_whole(event: &Value, choice: &Value) -> bool {
+    choice.get("message").is_some_and(Value::is_object)
+        && choice.get("delta").is_none()
+        && string(event, "object") != Some("chat.completion.chunk")
 }
 
 /// Appends a piece of reasoning detail: pieces of one detail have one `index` and one `type`, their text adds up
