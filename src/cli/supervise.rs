@@ -17,8 +17,8 @@ use crate::utils::{AbortToken, Exit, Result};
 const GRACE: Duration = Duration::from_millis(500);
 /// How long servers may take to end; the registry's own limit is shorter.
 const CLOSING: Duration = Duration::from_secs(2);
-/// How long a signal may stay unheard before the work counts as stuck.
-const STUCK: Duration = Duration::from_millis(100);
+/// How long writing may go on, a signal being unheard, before the work counts as stuck.
+const STUCK: Duration = Duration::from_millis(80);
 
 /// What has been started and needs an end: servers, and maybe a REPL that listens to signals itself.
 #[derive(Clone, Default)]
@@ -51,10 +51,10 @@ pub(super) async fn supervise(
     work: impl Future<Output = Result<Exit>>,
     abort: &AbortToken,
     started: &Started,
-    ui: &Ui,
+    ui: &Arc<Ui>,
 ) -> Exit {
     let mut signals = Sources::open();
-    tokio::spawn(last_resort(abort.clone(), started.clone()));
+    tokio::spawn(last_resort(abort.clone(), started.clone(), Arc::clone(ui)));
     let exit = match until_ended(work, &mut signals, abort, started, ui).await {
         Ended::AtOnce(exit) => return exit,
         Ended::Signalled(exit) | Ended::Done(Ok(exit)) => exit,
@@ -71,8 +71,8 @@ pub(super) async fn supervise(
 }
 
 /// Leaves in place of work whose thread is stuck in the system, where it hears of no signal: it writes to a pipe that
-/// is full and that nobody reads. Runs on another thread, and prints nothing: the work may hold the screen.
-async fn last_resort(abort: AbortToken, started: Started) {
+/// is full and that nobody reads. Runs on another thread, and prints nothing: the work holds the screen.
+async fn last_resort(abort: AbortToken, started: Started, ui: Arc<Ui>) {
     let mut signals = Sources::open();
     let exit = loop {
         let exit = signals.next().await;
@@ -80,18 +80,38 @@ async fn last_resort(abort: AbortToken, started: Started) {
             break exit;
         }
     };
-    if timeout(STUCK, abort.cancelled()).await.is_ok() {
-        // It was heard; work that goes on in order is over before this is.
+    let heard = async {
+        abort.cancelled().await;
+        // Work that goes on in order is over before this is.
         tokio::select! {
             () = sleep(GRACE + CLOSING) => {}
             _ = signals.next() => sleep(STUCK).await,
         }
+    };
+    tokio::select! {
+        () = stuck(&abort, &ui) => {}
+        () = heard => {}
     }
     tokio::select! {
         () = started.close() => {}
         _ = signals.next() => {}
     }
     std::process::exit(i32::from(exit as u8));
+}
+
+/// Returns when something has been written for too long before the signal was heard. A thread that is only slow to be
+/// woken writes nothing meanwhile, and keeps its time to save what is to be saved.
+async fn stuck(abort: &AbortToken, ui: &Ui) {
+    let mut since = None;
+    while !abort.is_cancelled() {
+        if !ui.is_writing() {
+            since = None;
+        } else if since.get_or_insert_with(Instant::now).elapsed() >= STUCK {
+            return;
+        }
+        sleep(STUCK / 16).await;
+    }
+    std::future::pending::<()>().await;
 }
 
 enum Ended {

@@ -73,6 +73,11 @@ impl Ui {
         })
     }
 
+    /// Whether something is being written at this moment: asked again and again, it tells when nobody reads.
+    pub fn is_writing(&self) -> bool {
+        self.shared.screen.is_locked()
+    }
+
     /// Whether answers are seen by a person.
     pub fn stdout_is_terminal(&self) -> bool {
         self.options.read().stdout_is_terminal
