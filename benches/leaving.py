@@ -207,6 +207,13 @@ class Terminal:
                 self.seen = self.seen.replace(b"\x1b[6n", b"")
         self.seen = b""
 
+    def drain(self, seconds):
+        """Reads what comes within that time."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if select.select([self.master], [], [], left)[0]:
+                os.read(self.master, 65536)
+
     def end(self):
         begin = time.perf_counter()
         self.type(b"\x04")
@@ -238,8 +245,7 @@ def repl_connecting(home):
     terminal = Terminal(home)
     terminal.wait(b"READY>")
     terminal.type(b"slowly\r")
-    time.sleep(0.3)
-    terminal.seen = b""
+    terminal.drain(0.5)
     begin = time.perf_counter()
     terminal.type(b"\x03")
     terminal.wait(b"READY>")

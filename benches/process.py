@@ -3,17 +3,21 @@
 
     cargo build --release --locked && python3 benches/process.py [path/to/coyote]
 
-Prints one line a figure with the median of the runs and the worst. Nothing here is asserted: the figures and the
-machine they come from are written down in docs/performance.md.
+Prints one line a figure with the median of the runs and the worst; CPU includes that of servers it started. Nothing
+here is asserted: the figures and the machine they come from are written down in docs/performance.md.
 """
 
+import base64
 import http.server
 import json
 import os
 import pathlib
 import pty
+import random
 import select
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import threading
@@ -59,19 +63,73 @@ def environment(home, port):
 
 
 def run(args, env):
-    """Wall milliseconds, CPU milliseconds and peak MiB of one run."""
+    """Wall milliseconds and CPU milliseconds of one run."""
+    null = os.open(os.devnull, os.O_RDWR)
+    streams = [(os.POSIX_SPAWN_DUP2, null, fd) for fd in (0, 1, 2)]
     start = time.perf_counter()
-    pid = os.fork()
-    if pid == 0:
-        null = os.open(os.devnull, os.O_RDWR)
-        for fd in (0, 1, 2):
-            os.dup2(null, fd)
-        os.execve(BINARY, [BINARY, *args], env)
+    pid = os.posix_spawn(BINARY, [BINARY, *args], env, file_actions=streams)
     _, status, usage = os.wait4(pid, 0)
     wall = (time.perf_counter() - start) * 1000
+    os.close(null)
     if os.waitstatus_to_exitcode(status) != 0:
         sys.exit(f"{args} failed")
-    return wall, (usage.ru_utime + usage.ru_stime) * 1000, usage.ru_maxrss / 1024
+    return wall, (usage.ru_utime + usage.ru_stime) * 1000
+
+
+def peak(args, env):
+    """Peak MiB of one run. Measured by a small program: a child of Python begins with Python's own peak."""
+    if not shutil.which("time"):
+        return float("nan")
+    with tempfile.NamedTemporaryFile() as report:
+        command = [shutil.which("time"), "-f", "%M", "-o", report.name, BINARY, *args]
+        subprocess.run(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=True)
+        return int(report.read()) / 1024
+
+
+def own_peak(args, env):
+    """The same for a run with servers, whose memory does not count: watched from outside."""
+    process = subprocess.Popen([BINARY, *args], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    most = 0
+    while process.poll() is None:
+        try:
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+        except OSError:
+            break
+        lines = [line for line in status.splitlines() if line.startswith("VmHWM")]
+        most = max([most, *(int(line.split()[1]) for line in lines)])
+        time.sleep(0.0005)
+    process.wait()
+    return most / 1024
+
+
+def measure(what, args, env, runs=RUNS, watch=peak):
+    timed = [run(args, env) for _ in range(runs)]
+    show(f"{what}: wall", [wall for wall, _ in timed], "ms ")
+    show(f"{what}: CPU", [cpu for _, cpu in timed], "ms ")
+    show(f"{what}: peak memory", [watch(args, env) for _ in range(min(runs, 5))], "MiB")
+
+
+def serve_blob():
+    """An MCP server with one resource: 50 MB that are no text."""
+    blob = base64.b64encode(random.Random(1).randbytes(50_000_000)).decode()
+    for line in sys.stdin:
+        message = json.loads(line)
+        answers = {
+            "initialize": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"resources": {}},
+                "serverInfo": {"name": "blob", "version": "1"},
+            },
+            "resources/list": {"resources": [{"uri": "blob://x", "name": "x"}]},
+            "resources/templates/list": {"resourceTemplates": []},
+            "resources/read": {"contents": [{"uri": "blob://x", "blob": blob}]},
+        }
+        if "id" in message:
+            answer = {"jsonrpc": "2.0", "id": message["id"], "result": answers.get(message["method"], {})}
+            sys.stdout.write(json.dumps(answer) + "\n")
+            sys.stdout.flush()
 
 
 def first_prompt(env):
@@ -110,15 +168,23 @@ def main():
         env = environment(home, server.server_port)
         size = os.path.getsize(BINARY) / (1 << 20)
         print(f"{'size of the binary':<58} {size:.1f} MiB")
-        for what, args in [("--version", ["--version"]), ("one-shot hello", ["hello"])]:
-            runs = [run(args, env) for _ in range(RUNS)]
-            show(f"{what}: wall", [wall for wall, _, _ in runs], "ms ")
-            show(f"{what}: CPU", [cpu for _, cpu, _ in runs], "ms ")
-            show(f"{what}: peak memory", [peak for _, _, peak in runs], "MiB")
+        measure("--version", ["--version"], env)
+        measure("one-shot hello", ["hello"], env)
+        measure("coyote demo </dev/null", ["demo"], env, 10, own_peak)
         servers = {f"demo{n}": {"command": BINARY, "args": ["demo-server"]} for n in range(4)}
         servers["silent"] = {"command": "sleep", "args": ["600"]}
+        servers["blob"] = {"command": sys.executable, "args": [os.path.abspath(__file__), "--serve-blob"]}
+        pathlib.Path(home, "config", "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        log = ["mcp", "read", "demo0", "demo://log"]
+        measure("mcp read, a page in the middle of 2 MB", [*log, "--offset", "1000000"], env, 10, own_peak)
+        measure("mcp read, a pattern in 2 MB", [*log, "--pattern", "ERROR"], env, 10, own_peak)
+        measure("mcp read, 50 MB that are no text", ["mcp", "read", "blob", "blob://x"], env, 5, own_peak)
+        del servers["blob"]
         pathlib.Path(home, "config", "mcp.json").write_text(json.dumps({"mcpServers": servers}))
         show("first REPL prompt, five servers, one never answers", [first_prompt(env) for _ in range(RUNS)], "ms ")
 
 
-main()
+if sys.argv[1:] == ["--serve-blob"]:
+    serve_blob()
+else:
+    main()
