@@ -12,6 +12,7 @@
 )]
 
 mod cli {
+    mod agents;
     mod args;
     mod completion;
     mod config;
