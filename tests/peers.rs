@@ -225,6 +225,232 @@ fn the_real_servers_list_what_they_have() {
     }
 }
 
+/// server-everything over streamable HTTP on a free port; ends with the value.
+struct EverythingOverHttp {
+    child: std::process::Child,
+    url: String,
+}
+
+impl EverythingOverHttp {
+    fn start() -> Self {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .and_then(|free| free.local_addr())
+            .unwrap()
+            .port();
+        let child = std::process::Command::new(npm("mcp-server-everything"))
+            .arg("streamableHttp")
+            .env("PORT", port.to_string())
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let this = Self {
+            child,
+            url: format!("http://127.0.0.1:{port}/mcp"),
+        };
+        support::eventually("server-everything listens", || {
+            TcpStream::connect(("127.0.0.1", port)).ok()
+        });
+        this
+    }
+}
+
+impl Drop for EverythingOverHttp {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// [`home`], and server-everything over HTTP, and the git server asked for the newest revision.
+fn home_with_http() -> (Home, EverythingOverHttp) {
+    let home = home();
+    let everything = EverythingOverHttp::start();
+    let path = home.config_dir().join("mcp.json");
+    let mut file: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let mut modern = file["mcpServers"]["git"].clone();
+    modern["protocol"] = json!("2026-07-28");
+    file["mcpServers"]["git-modern"] = modern;
+    file["mcpServers"]["everything-http"] = json!({ "url": everything.url });
+    home.config_file("mcp.json", &file.to_string());
+    (home, everything)
+}
+
+/// Every verb on every real server, over both transports, for people and as JSON, with exact counts.
+#[test]
+#[ignore = "needs the real servers of tests/peers/run.sh"]
+fn every_verb_works_on_every_real_server() {
+    let (home, _everything) = home_with_http();
+    let work = home.work_dir().display().to_string();
+    let file = format!("path={work}/hello.txt");
+    let repository = format!("repo_path={work}");
+    type Row<'a> = (
+        &'a str,
+        [usize; 4],
+        &'a str,
+        &'a str,
+        &'a [&'a str],
+        &'a str,
+    );
+    // Server, tools, resources, templates, prompts; revision; a tool, its arguments, a word of its answer.
+    let rows: [Row<'_>; 7] = [
+        (
+            "everything",
+            [13, 7, 2, 4],
+            "2025-11-25",
+            "get-sum",
+            &["a:=2", "b:=40"],
+            "42",
+        ),
+        (
+            "everything-http",
+            [13, 7, 2, 4],
+            "2025-11-25",
+            "get-sum",
+            &["a:=2", "b:=40"],
+            "42",
+        ),
+        (
+            "filesystem",
+            [14, 0, 0, 0],
+            "2025-11-25",
+            "read_text_file",
+            &[&file],
+            "hello from a file",
+        ),
+        (
+            "memory",
+            [9, 1, 0, 0],
+            "2025-11-25",
+            "read_graph",
+            &[],
+            "entities",
+        ),
+        (
+            "git",
+            [12, 0, 0, 0],
+            "2025-11-25",
+            "git_log",
+            &[&repository],
+            "add a greeting",
+        ),
+        (
+            "git-modern",
+            [12, 0, 0, 0],
+            "2026-07-28",
+            "git_log",
+            &[&repository],
+            "add a greeting",
+        ),
+        (
+            "time",
+            [2, 0, 0, 0],
+            "2025-11-25",
+            "get_current_time",
+            &["timezone=UTC"],
+            "UTC",
+        ),
+    ];
+    let servers = json_of(&home, &["mcp", "servers"]);
+    let shown = home.coyote(&["mcp", "servers"]).any_stderr().ok().stdout;
+    for (name, counts, revision, tool, arguments, word) in rows {
+        let status = servers
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|status| status["name"] == name)
+            .unwrap();
+        assert_eq!(
+            (&status["state"], &status["revision"]),
+            (&json!("running"), &json!(revision)),
+            "{status}"
+        );
+        assert!(shown.contains(name), "{shown}");
+        for ((verb, kind), expected) in ["tools", "resources", "templates", "prompts"]
+            .into_iter()
+            .zip(["tools", "resources", "resource_templates", "prompts"])
+            .zip(counts)
+        {
+            let counted = status["counts"][kind].as_u64().unwrap_or_default();
+            assert_eq!(counted, expected as u64, "{name} {kind}: {status}");
+            let listed = json_of(&home, &["mcp", verb, name]);
+            assert_eq!(listed.as_array().unwrap().len(), expected, "{name} {verb}");
+            let text = home.coyote(&["mcp", verb, name]).any_stderr().ok().stdout;
+            for item in listed.as_array().unwrap() {
+                let id = match verb {
+                    "tools" | "prompts" => &item["name"],
+                    _ => &item["uri"],
+                };
+                let id = id.as_str().unwrap();
+                assert!(text.contains(id), "{name} {verb}: {id} is not in {text}");
+            }
+        }
+        let found = json_of(&home, &["mcp", "search", name, tool]);
+        assert_eq!(found[0]["name"], tool, "{name}: {found}");
+        assert!(
+            home.coyote(&["mcp", "search", name, tool])
+                .ok()
+                .stdout
+                .contains(tool)
+        );
+        let described = json_of(&home, &["mcp", "describe", name, tool]);
+        assert_eq!(
+            described["input_schema"]["type"], "object",
+            "{name}: {described}"
+        );
+        assert!(
+            home.coyote(&["mcp", "describe", name, tool])
+                .ok()
+                .stdout
+                .contains("input_schema")
+        );
+        let call = [&["mcp", "call", name, tool], arguments].concat();
+        assert!(json_of(&home, &call).to_string().contains(word), "{name}");
+        assert!(home.coyote(&call).ok().stdout.contains(word), "{name}");
+        assert_eq!(json_of(&home, &["mcp", "ping", name])["ok"], true);
+        assert!(
+            home.coyote(&["mcp", "ping", name])
+                .ok()
+                .stdout
+                .contains(name)
+        );
+        let resources = json_of(&home, &["mcp", "resources", name]);
+        for resource in resources.as_array().unwrap().iter().take(2) {
+            let uri = resource["uri"].as_str().unwrap();
+            let read = json_of(&home, &["mcp", "read", name, uri]);
+            assert_eq!(read["uri"], uri, "{read}");
+            let text = home
+                .coyote(&["mcp", "read", name, uri])
+                .any_stderr()
+                .ok()
+                .stdout;
+            let raw = home
+                .coyote(&["mcp", "read", name, uri, "--raw"])
+                .ok()
+                .stdout;
+            assert!(
+                !raw.is_empty() && raw.starts_with(text.get(..20).unwrap_or(&text)),
+                "{name} {uri}"
+            );
+        }
+    }
+    for name in ["everything", "everything-http"] {
+        let template = [
+            "mcp",
+            "read",
+            name,
+            "demo://resource/dynamic/text/{resourceId}",
+            "resourceId:=7",
+        ];
+        assert_eq!(
+            json_of(&home, &template)["uri"],
+            "demo://resource/dynamic/text/7",
+            "{name}"
+        );
+    }
+}
+
 #[test]
 #[ignore = "needs the real servers of tests/peers/run.sh"]
 fn the_real_servers_answer() {
