@@ -280,6 +280,10 @@ fn home_with_http() -> (Home, EverythingOverHttp) {
 /// Every verb on every real server, over both transports, for people and as JSON, with exact counts.
 #[test]
 #[ignore = "needs the real servers of tests/peers/run.sh"]
+#[allow(
+    clippy::too_many_lines,
+    reason = "a table and what is asked of each row"
+)]
 fn every_verb_works_on_every_real_server() {
     let (home, _everything) = home_with_http();
     let work = home.work_dir().display().to_string();
