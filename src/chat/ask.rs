@@ -58,6 +58,8 @@ pub enum Answer {
     Choices(Vec<usize>),
     /// The person declined to answer.
     Cancelled,
+    /// The person declined and wants all of it to stop: Ctrl-C at the question.
+    Interrupted,
     /// There is nobody to ask: no terminal.
     Unavailable,
 }

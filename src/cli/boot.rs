@@ -195,7 +195,11 @@ impl Machine {
         let granted = match self.ask.ask(question).await {
             Answer::Yes | Answer::Always => true,
             Answer::No => false,
-            Answer::Text(_) | Answer::Choices(_) | Answer::Cancelled | Answer::Unavailable => {
+            Answer::Text(_)
+            | Answer::Choices(_)
+            | Answer::Cancelled
+            | Answer::Interrupted
+            | Answer::Unavailable => {
                 return;
             }
         };

@@ -116,6 +116,7 @@ async fn choice(machine: &Machine, command: &str) -> Choice {
         | Answer::Always
         | Answer::Text(_)
         | Answer::Cancelled
+        | Answer::Interrupted
         | Answer::Unavailable => Choice::Quit,
     }
 }

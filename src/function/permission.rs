@@ -60,6 +60,11 @@ pub(super) async fn obtain(
              coyote with `-y` to approve tools, or use it on a terminal"
                 .to_owned(),
         )),
+        // Ctrl-C at a question is what it is anywhere in a turn (`H-23`).
+        Answer::Interrupted => {
+            env.abort.cancel();
+            Err(FunctionError::Cancelled)
+        }
         Answer::No | Answer::Cancelled | Answer::Text(_) | Answer::Choices(_) => {
             Err(FunctionError::Refused(
                 "not done: the user declined; ask what they want instead of trying again".to_owned(),

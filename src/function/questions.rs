@@ -143,6 +143,10 @@ pub(super) async fn run(
         Answer::Cancelled => {
             json!({ "answer": null, "note": "the user declined to answer; go on without it or stop" })
         }
+        Answer::Interrupted => {
+            env.abort.cancel();
+            return Err(FunctionError::Cancelled);
+        }
         Answer::Unavailable => {
             return Err(FunctionError::Refused(
                 "not asked: there is no terminal to ask the user on; decide yourself and say what you assumed"

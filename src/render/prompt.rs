@@ -96,6 +96,7 @@ fn put(ui: &Ui, question: Question) -> Answer {
     match answer {
         Ok(answer) => answer,
         Err(InquireError::NotTTY) => Answer::Unavailable,
+        Err(InquireError::OperationInterrupted) => Answer::Interrupted,
         Err(_) => Answer::Cancelled,
     }
 }

@@ -244,10 +244,7 @@ pub fn parse(line: &str) -> Parsed {
             command => Parsed::Shell(command.to_owned()),
         };
     }
-    let named = trimmed
-        .strip_prefix('.')
-        .is_some_and(|rest| rest.starts_with(char::is_alphabetic));
-    if !named {
+    if !trimmed.starts_with('.') {
         return Parsed::Ask(line.trim_end().trim_start_matches(['\n', '\r']).to_owned());
     }
     let (name, rest) = trimmed

@@ -405,19 +405,32 @@ fn a_line_that_is_no_command_is_an_error_with_the_nearest_names() {
 }
 
 #[test]
-fn text_is_text() {
+fn a_line_that_begins_with_a_dot_is_never_sent_by_accident() {
     for line in [
-        "hello",
-        ".5 is half",
-        "...",
         ".",
-        "a\n.exit\n!rm",
-        "é",
-        "—",
-        "-y",
+        "..",
+        "...",
+        ".5 is half",
         ". exit",
         ".\u{301}",
+        ".é",
+        " .x",
     ] {
+        let parsed = parse(line);
+        assert!(
+            matches!(parsed, Parsed::Error(ParseError::Unknown { .. })),
+            "{line}: {parsed:?}"
+        );
+    }
+    assert_eq!(
+        parse("::: .5 is half :::"),
+        Parsed::Ask(".5 is half".to_owned())
+    );
+}
+
+#[test]
+fn text_is_text() {
+    for line in ["hello", "a\n.exit\n!rm", "é", "—", "-y"] {
         assert_eq!(parse(line), Parsed::Ask(line.to_owned()), "{line}");
     }
     assert_eq!(

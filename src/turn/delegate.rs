@@ -152,6 +152,7 @@ async fn agent_values(
             | Answer::Always
             | Answer::Choices(_)
             | Answer::Cancelled
+            | Answer::Interrupted
             | Answer::Unavailable => {
                 return Err(agent.missing(missing.get(at..).unwrap_or_default()));
             }

@@ -347,6 +347,23 @@ fn a_question_answered_yes_runs_the_tool() {
 }
 
 #[test]
+fn ctrl_c_at_a_question_stops_the_turn() {
+    let repl = repl(
+        vec![
+            chat_calls(&[("c1", "execute_command", json!({ "command": "touch made" }))]),
+            chat_text("never said"),
+        ],
+        "enabled_tools: all",
+    );
+    repl.pty.send("go\r").wait("Allow?").send("\x03");
+    repl.pty
+        .wait_for("the next prompt", |screen| prompts(screen) == 2);
+    assert_eq!(repl.provider.asked().len(), 1, "nothing more was asked");
+    assert!(!repl.home.work_dir().join("made").exists());
+    repl.leave();
+}
+
+#[test]
 fn a_provider_error_leaves_everything_usable() {
     let repl = repl(
         vec![

@@ -125,6 +125,11 @@ async fn chosen(
         Answer::Unavailable => {
             Err(Error::user("there is nobody to ask").hint(format!("`{usage}`")))
         }
-        Answer::Yes | Answer::No | Answer::Always | Answer::Text(_) | Answer::Cancelled => Ok(None),
+        Answer::Yes
+        | Answer::No
+        | Answer::Always
+        | Answer::Text(_)
+        | Answer::Cancelled
+        | Answer::Interrupted => Ok(None),
     }
 }

@@ -131,7 +131,12 @@ async fn complete(
                 let nobody = || ArgumentError::Missing(vec![argument.name.clone()]);
                 return Err(misuse(&wrong.err().unwrap_or_else(nobody), declared));
             }
-            Answer::Cancelled | Answer::Yes | Answer::No | Answer::Always | Answer::Choices(_) => {
+            Answer::Cancelled
+            | Answer::Interrupted
+            | Answer::Yes
+            | Answer::No
+            | Answer::Always
+            | Answer::Choices(_) => {
                 return Ok(None);
             }
         }

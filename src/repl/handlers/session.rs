@@ -105,7 +105,9 @@ async fn keep(repl: &Repl) -> Keep {
         Answer::No => Keep::Drop,
         Answer::Unavailable if temporary => Keep::Drop,
         Answer::Yes | Answer::Always | Answer::Unavailable => Keep::Save(None),
-        Answer::Text(_) | Answer::Choices(_) | Answer::Cancelled => Keep::Stay,
+        Answer::Text(_) | Answer::Choices(_) | Answer::Cancelled | Answer::Interrupted => {
+            Keep::Stay
+        }
     }
 }
 
@@ -122,7 +124,7 @@ async fn new_name(repl: &Repl) -> Keep {
     match repl.question(question).await {
         Answer::Text(name) if !name.trim().is_empty() => Keep::Save(Some(name.trim().to_owned())),
         Answer::Text(_) | Answer::Yes | Answer::Always | Answer::Unavailable => Keep::Save(None),
-        Answer::No | Answer::Choices(_) | Answer::Cancelled => Keep::Stay,
+        Answer::No | Answer::Choices(_) | Answer::Cancelled | Answer::Interrupted => Keep::Stay,
     }
 }
 
