@@ -17,6 +17,7 @@ pub(super) fn server_row(
     let counts: Vec<String> = counts
         .iter()
         .map(|(kind, count)| match count {
+            Some(1) => format!("1 {}", kind.words().trim_end_matches('s')),
             Some(count) => format!("{count} {}", kind.words()),
             None => format!("? {}", kind.words()),
         })

@@ -742,6 +742,35 @@ fn later_reads_cost_one_request() {
     }
 }
 
+/// A URI is the server's business whatever its scheme (`M-52`): it is passed on, and never opened here.
+#[test]
+fn a_uri_of_any_scheme_is_only_ever_passed_to_the_server() {
+    use std::io::ErrorKind;
+    let web = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    web.set_nonblocking(true).unwrap();
+    let served = Served::new("full", Wire::Stdio);
+    served
+        .home
+        .work_file("local.txt", "what only this machine knows");
+    let file = format!("file://{}/local.txt", served.home.work_dir().display());
+    let http = format!("http://{}/page", web.local_addr().unwrap());
+    for uri in [file.as_str(), http.as_str(), "data:text/plain,hello"] {
+        let output = served.mcp(&["read", "s", uri]).any_stderr().output();
+        let shown = output.stdout + &output.stderr;
+        assert!(!shown.contains("what only this machine knows"), "{shown}");
+        let asked = served.messages().iter().any(|message| {
+            message["method"] == "resources/read" && message["params"]["uri"] == uri
+        });
+        assert!(asked, "{uri} reaches the server");
+    }
+    let called = web.accept().map_err(|error| error.kind());
+    assert_eq!(
+        called.unwrap_err(),
+        ErrorKind::WouldBlock,
+        "nobody fetched it"
+    );
+}
+
 /// Case 25: exact to a pipe.
 #[test]
 fn a_pipe_gets_what_the_server_sent() {
