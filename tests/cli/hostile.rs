@@ -742,6 +742,51 @@ fn later_reads_cost_one_request() {
     }
 }
 
+/// Two processes that evict at once keep what they have just written, and leave alone what is not theirs (`M-65`).
+#[cfg(unix)]
+#[test]
+fn two_processes_may_evict_at_once() {
+    const OLD: u64 = 16 << 20;
+    let served = Served::new("full", Wire::Stdio);
+    let tree = served.home.cache_dir().join("mcp-resources");
+    let old = tree.join("elsewhere");
+    std::fs::create_dir_all(&old).unwrap();
+    for n in 0..48u64 {
+        // Sparse, and over the bound together.
+        let file = std::fs::File::create(old.join(format!("{n:064x}.bin"))).unwrap();
+        file.set_len(OLD).unwrap();
+    }
+    let foreign = old.join("keep.txt");
+    std::fs::write(&foreign, "not ours").unwrap();
+    std::os::unix::fs::symlink(&foreign, old.join(format!("{:064x}.txt", 99))).unwrap();
+    let readers: Vec<_> = (1..=2)
+        .map(|n| {
+            let uri = format!("blob://size/{}", (1 << 20) + n);
+            let mut child = served.mcp(&["read", "s", &uri, "--json"]).spawn();
+            drop(child.stdin.take());
+            child
+        })
+        .collect();
+    for reader in readers {
+        let output = crate::support::run::finish(reader);
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        let shown: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(shown["spilled"], true, "{shown}");
+        let path = shown["path"].as_str().unwrap();
+        assert!(std::path::Path::new(path).is_file(), "{path} is kept");
+    }
+    let left = std::fs::read_dir(&old)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().path().extension() == Some("bin".as_ref()))
+        .count();
+    assert!(
+        (1..=31).contains(&left),
+        "{left} old files of {OLD} bytes are left"
+    );
+    assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "not ours");
+    assert!(old.join(format!("{:064x}.txt", 99)).is_symlink());
+}
+
 /// A URI is the server's business whatever its scheme (`M-52`): it is passed on, and never opened here.
 #[test]
 fn a_uri_of_any_scheme_is_only_ever_passed_to_the_server() {
