@@ -26,6 +26,10 @@ use crate::utils::{AbortToken, text};
 
 /// How many progress reports of one request may wait to be taken.
 const PROGRESS_MAX: usize = 64;
+/// How long a cancelled request may take to tell the server; less than a call has to wind up.
+const TELL: Duration = Duration::from_millis(50);
+/// Why a request is cancelled, for the server.
+const NOBODY_WAITS: &str = "nobody waits for the answer any more";
 /// The longest error message of a server that is passed on, in bytes (`M-46`).
 pub(super) const ERROR_MESSAGE_MAX: usize = 4096;
 
@@ -338,7 +342,10 @@ impl Connection {
                         Err(_) => Err(self.failed(operation, ServiceError::TransportClosed)),
                     };
                 }
-                () = cx.abort.cancelled() => return Err(CallFailure::Failed(McpError::Cancelled)),
+                () = cx.abort.cancelled() => {
+                    waiting.tell().await;
+                    return Err(CallFailure::Failed(McpError::Cancelled));
+                }
                 () = sleep_until(idle.min(total)) => {
                     let limit = if total <= idle { limits.total } else { limits.idle };
                     return Err(CallFailure::Failed(McpError::Timeout {
@@ -434,6 +441,14 @@ impl Waiting {
     fn new(handle: RequestHandle<RoleClient>) -> Self {
         Self(Some(handle))
     }
+
+    /// Tells the server now and waits a moment until it is written: whoever cancels a request may drop the connection
+    /// next, as a delegate does that is the only one to use it.
+    async fn tell(&mut self) {
+        if let Some(handle) = self.0.take() {
+            let _ = tokio::time::timeout(TELL, handle.cancel(Some(NOBODY_WAITS.into()))).await;
+        }
+    }
 }
 
 impl Drop for Waiting {
@@ -443,9 +458,7 @@ impl Drop for Waiting {
             return;
         };
         runtime.spawn(async move {
-            let _ = handle
-                .cancel(Some("nobody waits for the answer any more".into()))
-                .await;
+            let _ = handle.cancel(Some(NOBODY_WAITS.into())).await;
         });
     }
 }

@@ -351,6 +351,10 @@ async fn three_at_once_each_with_its_own_servers() {
             default: None
         }]
     );
+    eventually("beta's server hears that the call is cancelled", || {
+        contains(&at.join("three.log"), "notifications/cancelled")
+    })
+    .await;
     // Each sees its own servers and nobody else's; only the lead may delegate.
     let meta = |request: &Value| -> Vec<String> {
         offered(request)
@@ -472,6 +476,10 @@ async fn ctrl_c_ends_a_parent_that_waits_and_its_delegate() {
     };
     let (outcome, ()) = tokio::join!(stage.ask("go"), interrupting);
     assert!(outcome.unwrap().interrupted);
+    eventually("beta's server hears that the call is cancelled", || {
+        contains(&log, "notifications/cancelled")
+    })
+    .await;
     #[cfg(target_os = "linux")]
     eventually("the delegate's server ends", || {
         !stage
