@@ -11,6 +11,8 @@ pub enum Notice {
     Activity(Option<Activity>),
     /// More of the answer.
     Text(String),
+    /// Text that is shown as it stands, never as Markdown: what a dry run would send.
+    Verbatim(String),
     /// More of the model's reasoning.
     Reasoning(String),
     /// The answer of this round is complete: what was held back is shown, the line is ended.

@@ -258,7 +258,7 @@ struct WithoutAnswer(Arc<dyn NoticeSink>);
 impl NoticeSink for WithoutAnswer {
     fn notice(&self, notice: Notice) {
         match notice {
-            Notice::Text(_) | Notice::TextEnd => {}
+            Notice::Text(_) | Notice::Verbatim(_) | Notice::TextEnd => {}
             other => self.0.notice(other),
         }
     }

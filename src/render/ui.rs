@@ -330,6 +330,10 @@ impl Ui {
                 self.stop_waiting(turn);
                 self.reasoning(turn, &piece);
             }
+            Notice::Verbatim(text) => {
+                self.stop_waiting(turn);
+                self.out(&text);
+            }
             Notice::TextEnd => self.end_text(turn),
             Notice::ToolStarted { id, name, .. } => {
                 turn.calls.push((id, name));

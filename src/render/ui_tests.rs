@@ -132,6 +132,21 @@ fn rounds_of_one_turn_end_their_lines() {
 }
 
 #[test]
+fn what_is_verbatim_is_sanitised_on_a_terminal_and_never_markdown() {
+    let json = "{\n  \"content\": \"**run** `ls` \x1b]0;t\x07\"\n}\n";
+    let tape = Tape::default();
+    tape.ui(RenderOptions::plain())
+        .notice(Notice::Verbatim(json.to_owned()));
+    assert_eq!(tape.out(), json);
+    let tape = Tape::default();
+    tape.ui(terminal())
+        .notice(Notice::Verbatim(json.to_owned()));
+    let shown = tape.out();
+    assert!(shown.contains("**run** `ls`"), "{shown}");
+    assert!(!shown.contains("\x1b]0;"), "{shown}");
+}
+
+#[test]
 fn a_terminal_gets_markdown_without_what_could_act_on_it() {
     let tape = Tape::default();
     let ui = tape.ui(terminal());

@@ -244,9 +244,11 @@ impl Under {
 impl NoticeSink for Under {
     fn notice(&self, notice: Notice) {
         let notice = match notice {
-            Notice::Activity(_) | Notice::Text(_) | Notice::Reasoning(_) | Notice::TextEnd => {
-                return;
-            }
+            Notice::Activity(_)
+            | Notice::Text(_)
+            | Notice::Verbatim(_)
+            | Notice::Reasoning(_)
+            | Notice::TextEnd => return,
             Notice::ToolStarted {
                 id,
                 name,

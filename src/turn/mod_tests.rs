@@ -97,7 +97,7 @@ impl Stage {
     fn shown(&self) -> String {
         let notices = self.sink.0.lock();
         let texts = notices.iter().filter_map(|notice| match notice {
-            Notice::Text(text) => Some(text.as_str()),
+            Notice::Text(text) | Notice::Verbatim(text) => Some(text.as_str()),
             _ => None,
         });
         texts.collect()

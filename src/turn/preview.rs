@@ -40,8 +40,7 @@ pub(super) async fn run(
     let mut body = Client::new(&provider, &facts)?.preview(&request);
     shorten(&mut body);
     let text = format!("{body:#}\n");
-    deps.sink.notice(Notice::Text(text.clone()));
-    deps.sink.notice(Notice::TextEnd);
+    deps.sink.notice(Notice::Verbatim(text.clone()));
     Ok(Outcome {
         text,
         interrupted: false,
