@@ -139,7 +139,7 @@ impl Fields<'_> {
                 command: self.required("command")?,
                 args: self.args()?,
                 cwd: self.optional("cwd")?.map(PathBuf::from),
-                env: self.strings("env")?,
+                env: self.environment()?,
             }),
             Kind::Http => self.http(),
         }
@@ -168,6 +168,21 @@ impl Fields<'_> {
             }
         }
         Ok(TransportSpec::Http { url, headers })
+    }
+
+    /// Variables of the child; a name that no process can be given is an error here and not when it starts.
+    fn environment(&self) -> Result<BTreeMap<String, String>, String> {
+        let env = self.strings("env")?;
+        match env
+            .keys()
+            .find(|name| name.is_empty() || name.contains(['=', '\0']))
+        {
+            Some(name) => Err(format!(
+                "`env.{}` is not a legal name of a variable",
+                name.escape_debug()
+            )),
+            None => Ok(env),
+        }
     }
 
     fn required(&self, key: &str) -> Result<String, String> {

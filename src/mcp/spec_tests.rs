@@ -77,6 +77,19 @@ fn a_whole_stdio_entry_is_read() {
 }
 
 #[test]
+fn a_variable_no_process_can_have_is_an_error_that_names_it() {
+    for (name, shown) in [("A=B", "A=B"), ("A\0", "A\\0"), ("", "")] {
+        let reason = bad(json!({ "command": "x", "env": { "OK": "1", name: "2" } }));
+        assert_eq!(
+            reason,
+            format!("`env.{shown}` is not a legal name of a variable")
+        );
+    }
+    let reason = bad(json!({ "command": "x", "env": { "A": "b\0" } }));
+    assert!(reason.contains("`env.A`"), "{reason}");
+}
+
+#[test]
 fn the_type_is_inferred_and_has_two_names() {
     let http = |value| match good(value).transport {
         TransportSpec::Http { url, .. } => url,
