@@ -97,6 +97,9 @@ pub enum McpError {
     /// The person cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// A template was asked for without values for its variables; the text teaches as well.
+    #[error("{0}")]
+    ValuesMissing(String),
     /// The request itself is wrong; the text teaches how to ask (`M-56`).
     #[error("{0}")]
     Request(String),
@@ -142,6 +145,9 @@ impl From<McpError> for Error {
                     "edit `timeout` of `{server}` in `mcp.json`, in seconds"
                 )]
             }
+            McpError::ValuesMissing(_) => {
+                vec!["append `NAME=VALUE` for each of its variables".into()]
+            }
             McpError::Closed { .. }
             | McpError::Refused { .. }
             | McpError::Protocol { .. }
@@ -149,9 +155,10 @@ impl From<McpError> for Error {
             | McpError::Request(_) => Vec::new(),
         };
         let kind = match &error {
-            McpError::UnknownServer { .. } | McpError::Request(_) | McpError::Cancelled => {
-                ErrorKind::User
-            }
+            McpError::UnknownServer { .. }
+            | McpError::ValuesMissing(_)
+            | McpError::Request(_)
+            | McpError::Cancelled => ErrorKind::User,
             McpError::Disabled { .. } | McpError::Invalid { .. } => ErrorKind::Config,
             McpError::Unavailable { .. }
             | McpError::AuthRequired { .. }

@@ -218,7 +218,7 @@ impl Target<'_> {
             .map(|name| text::bounded(name, QUOTED_BYTES))
             .collect();
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
-        Err(McpError::Request(format!(
+        Err(McpError::ValuesMissing(format!(
             "`{}` is a template: pass `arguments` with a value for {}",
             text::bounded(uri, QUOTED_BYTES),
             alternatives(&names).replace(" or ", " and ")
