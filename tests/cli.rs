@@ -20,6 +20,7 @@ mod cli {
     mod docs;
     mod hostile;
     mod hostile_web;
+    mod images;
     mod macros;
     mod mcp;
     mod oneshot;

@@ -7,7 +7,7 @@ use super::testing::{CLIENTS, Home};
 use super::*;
 use crate::function::Functions;
 use crate::mcp::test_support::{connect_to, fake, server_name};
-use crate::mcp::{McpConfig, McpFactory, McpRegistry, ServerName};
+use crate::mcp::{ConnectedServer, McpConfig, McpFactory, McpRegistry, ServerName};
 use crate::utils::AbortToken;
 
 /// A scenario of the scripted server, and the verbs it gets.
@@ -87,6 +87,16 @@ fn agent(home: &Home, mcp_servers: &str, context: &RequestContext) -> AgentLayer
     agent.into_layer(std::collections::BTreeMap::new(), &context.variables())
 }
 
+/// What `.mcp disable` and `.mcp enable` do in the place that is in force.
+#[track_caller]
+fn off_and_on(context: &mut RequestContext, written: &str, expected: &BTreeSet<String>) {
+    let names = [written.to_owned()];
+    context.toggle_servers(&names, false).unwrap();
+    assert_eq!(offered(context), BTreeSet::new(), "{written} is off");
+    context.toggle_servers(&names, true).unwrap();
+    assert_eq!(&offered(context), expected, "{written} is on again");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_server_has_its_functions_in_every_place() {
     let home = Home::new();
@@ -100,8 +110,9 @@ async fn every_server_has_its_functions_in_every_place() {
             let expected = expected(&servers);
 
             let global = format!("{aliases}\nenabled_mcp_servers: {written}");
-            let global = with_registry(&home, &global, registry.clone());
+            let mut global = with_registry(&home, &global, registry.clone());
             assert_eq!(offered(&global), expected, "{}", place("global"));
+            off_and_on(&mut global, written, &expected);
 
             let mut role = with_registry(&home, &format!("{aliases}\n{none}"), registry.clone());
             assert_eq!(offered(&role), BTreeSet::new());
@@ -111,6 +122,7 @@ async fn every_server_has_its_functions_in_every_place() {
             );
             role.use_role("r").unwrap();
             assert_eq!(offered(&role), expected, "{}", place("role"));
+            off_and_on(&mut role, written, &expected);
             role.exit_role().unwrap();
             assert_eq!(offered(&role), BTreeSet::new());
 
@@ -119,6 +131,7 @@ async fn every_server_has_its_functions_in_every_place() {
             let value = Setting::parse("enabled_mcp_servers", written).unwrap();
             assert_eq!(session.apply(value), Layer::Session);
             assert_eq!(offered(&session), expected, "{}", place("session"));
+            off_and_on(&mut session, written, &expected);
             session.exit_session().unwrap();
 
             let mut with_agent = session;
@@ -136,20 +149,7 @@ async fn every_server_has_its_functions_in_every_place() {
                     .iter()
                     .all(|warning| warning.contains("tool"))
             );
-            // On and off.
-            with_agent
-                .toggle_servers(&[written.to_owned()], false)
-                .unwrap();
-            assert_eq!(offered(&with_agent), BTreeSet::new());
-            with_agent
-                .toggle_servers(&[written.to_owned()], true)
-                .unwrap();
-            assert_eq!(
-                offered(&with_agent),
-                expected,
-                "{}",
-                place("agent, on again")
-            );
+            off_and_on(&mut with_agent, written, &expected);
             let listed = with_agent.functions().tool_names();
             assert!(
                 !listed.iter().any(|name| name.starts_with("mcp_")),
@@ -174,6 +174,7 @@ async fn every_server_has_its_functions_in_every_place() {
                 .unwrap();
             delegate.set_own_servers(vec![own]);
             assert_eq!(offered(&delegate), expected, "{}", place("delegate"));
+            off_and_on(&mut delegate, written, &expected);
             assert!(idle.registry().server_features().is_empty());
         }
         registry.close_all().await;
@@ -198,6 +199,27 @@ async fn a_server_that_no_file_names_is_seen_through_its_handle() {
     );
     assert!(context.registry().names().is_empty());
     assert_eq!(delegate.take_warnings(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_nothing_is_known_of_has_what_tools_need_and_no_more() {
+    let home = Home::new();
+    let registry = McpRegistry::new(McpConfig::default(), McpFactory::new());
+    let context = with_registry(&home, "mapping_mcp_servers: {some: unseen}", registry);
+    for written in ["unseen", "some"] {
+        let layer = agent(&home, written, &context);
+        let mut delegate = context.for_delegate(layer);
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (input, output) = tokio::io::split(ours);
+        let unseen = ConnectedServer::without_handshake(&fake("unseen", "full"), input, output);
+        assert!(!unseen.peer_known());
+        delegate.set_own_servers(vec![unseen]);
+        let expected = ["invoke", "search", "describe"].map(|verb| format!("mcp_{verb}_unseen"));
+        let expected = BTreeSet::from(expected);
+        assert_eq!(offered(&delegate), expected, "{written}");
+        off_and_on(&mut delegate, written, &expected);
+        drop(theirs);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -255,6 +255,8 @@ fn reads_page_filter_and_expand() {
         let failed = read(args).output();
         assert_eq!(failed.code, Some(1), "{args:?}: {}", failed.stdout);
     }
+    let bare = read(&["demo://greeting/{name}"]).fails(1).stderr;
+    assert!(bare.contains("append `NAME=VALUE`"), "{bare}");
 }
 
 #[test]
@@ -328,6 +330,24 @@ fn a_workspace_file_is_not_trusted_without_a_terminal() {
     assert!(!quiet.stderr.contains(".mcp.json"), "{}", quiet.stderr);
 }
 
+#[test]
+fn the_file_beside_the_functions_counts_where_there_is_no_other() {
+    let home = Home::new();
+    let file = |server: &str| json!({ "mcpServers": { server: { "command": "x" } } }).to_string();
+    let names = || {
+        let args = ["mcp", "servers", "--offline", "--json"];
+        let servers = json_of(home.coyote(&args));
+        let names = servers.as_array().unwrap().iter();
+        names
+            .map(|server| server["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    home.config_file("functions/mcp.json", &file("fallback"));
+    assert_eq!(names(), ["fallback"]);
+    home.config_file("mcp.json", &file("first"));
+    assert_eq!(names(), ["first"]);
+}
+
 /// The question about a directory's server file (`M-11`).
 #[cfg(unix)]
 mod trust {
@@ -382,6 +402,35 @@ mod trust {
         let output = home.coyote(&["mcp", "servers", "--json"]).any_stderr().ok();
         assert!(output.stderr.contains(".mcp.json"), "{}", output.stderr);
         assert_eq!(output.stdout, "[]\n");
+    }
+
+    #[test]
+    fn the_hidden_directory_wins_and_its_entry_replaces_the_users_whole() {
+        let home = Home::new();
+        let file = |name: &str, entry: serde_json::Value| {
+            json!({ "mcpServers": { name: entry } }).to_string()
+        };
+        let users = json!({ "url": "http://127.0.0.1:1/mcp", "description": "the user's" });
+        home.config_file("mcp.json", &file("local", users));
+        let demo = json!({ "command": env!("CARGO_BIN_EXE_coyote"), "args": ["demo-server"] });
+        home.work_file(".coyote/mcp.json", &file("local", demo));
+        home.work_file(
+            ".mcp.json",
+            &file("beaten", json!({ "command": "/nowhere" })),
+        );
+        let mut pty = Pty::spawn(&home, &["mcp", "tools"], &[]);
+        pty.wait("Allow?").send("y\r").wait("word_count");
+        assert_eq!(pty.exit_code(), 0);
+        let output = home.coyote(&["mcp", "servers", "--json"]).ok();
+        let servers: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(servers.as_array().unwrap().len(), 1, "{servers}");
+        let local = &servers[0];
+        assert_eq!(
+            (&local["name"], &local["origin"], &local["transport"]),
+            (&json!("local"), &json!("workspace"), &json!("stdio"))
+        );
+        assert_eq!(local["state"], "running");
+        assert_ne!(local["description"], "the user's", "nothing of it is left");
     }
 
     #[test]

@@ -188,6 +188,33 @@ fn in_a_role_the_template_goes_around_it() {
 }
 
 #[test]
+fn in_an_agent_its_own_server_gives_text_and_never_a_command() {
+    let repl = repl_with("full", 2, &["-a", "scribe"], |home| {
+        let config = home.config_dir().join("config.yaml");
+        let text = std::fs::read_to_string(config).unwrap();
+        let text = format!("enabled_mcp_servers: null\n{text}");
+        home.config_file("config.yaml", &text);
+        home.config_file(
+            "agents/scribe/config.yaml",
+            "instructions: You write.\nmcp_servers: [s]",
+        );
+    });
+    for (index, (name, text)) in [("shell", "!touch pwned"), ("dot", ".exit")]
+        .into_iter()
+        .enumerate()
+    {
+        repl.pty.send(&format!(".prompt s {name}\r"));
+        let messages = repl.messages(index + 1);
+        let system = json!({ "role": "system", "content": "You write." });
+        assert_eq!(messages[0], system);
+        let block = json!({ "role": "user", "content": format!("[user]\n{text}") });
+        assert_eq!(messages.last(), Some(&block));
+    }
+    assert!(!repl.home.work_dir().join("pwned").exists());
+    repl.leave();
+}
+
+#[test]
 fn what_a_server_says_does_not_act_on_the_terminal() {
     let repl = repl_with("escapes", 0, &[], |_| {});
     repl.pty.send(".list prompts\r").wait("(!)");
