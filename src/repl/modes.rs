@@ -56,19 +56,77 @@ impl Modes {
 /// Keeps the terminal quiet until it is dropped.
 pub(super) struct Quiet {
     before: Modes,
+    #[cfg(unix)]
+    again: resumed::Again,
 }
 
 impl Quiet {
-    /// From now on.
+    /// From now on; must be called on the runtime.
     pub(super) fn begin() -> Self {
         let before = Modes::now();
-        before.quiet().restore();
-        Self { before }
+        let quiet = before.quiet();
+        quiet.restore();
+        Self {
+            before,
+            #[cfg(unix)]
+            again: resumed::Again::listen(quiet),
+        }
     }
 }
 
 impl Drop for Quiet {
     fn drop(&mut self) {
+        #[cfg(unix)]
+        self.again.end();
         self.before.restore();
+    }
+}
+
+/// Ctrl-Z and `fg`: the shell sets the terminal's modes as it likes them, and they are ours again when we go on.
+#[cfg(unix)]
+mod resumed {
+    use std::sync::Arc;
+
+    use nix::sys::signal::Signal;
+    use parking_lot::Mutex;
+    use tokio::signal::unix::{SignalKind, signal};
+
+    use super::Modes;
+
+    /// Sets the modes each time the process goes on.
+    pub(super) struct Again {
+        /// Gone when it is over: nothing is set after that, not even by a task that was just about to.
+        modes: Arc<Mutex<Option<Modes>>>,
+        task: tokio::task::JoinHandle<()>,
+    }
+
+    impl Again {
+        pub(super) fn listen(modes: Modes) -> Self {
+            let modes = Arc::new(Mutex::new(Some(modes)));
+            Self {
+                task: tokio::spawn(listen(Arc::clone(&modes))),
+                modes,
+            }
+        }
+
+        pub(super) fn end(&self) {
+            self.modes.lock().take();
+            self.task.abort();
+        }
+    }
+
+    async fn listen(modes: Arc<Mutex<Option<Modes>>>) {
+        let Ok(mut resumed) = signal(SignalKind::from_raw(Signal::SIGCONT as i32)) else {
+            return;
+        };
+        while resumed.recv().await.is_some() {
+            // A question that is being asked has the terminal in modes of its own.
+            if crossterm::terminal::is_raw_mode_enabled().unwrap_or(true) {
+                continue;
+            }
+            if let Some(modes) = &*modes.lock() {
+                modes.restore();
+            }
+        }
     }
 }

@@ -389,6 +389,37 @@ fn the_prompt_does_not_wait_for_servers() {
     repl.leave();
 }
 
+/// Ctrl-Z and `fg` in the middle of an answer: the shell leaves the terminal as it likes it.
+#[test]
+fn an_answer_that_goes_on_after_a_stop_is_quiet_again() {
+    use nix::sys::signal::{Signal, kill};
+    use nix::sys::termios::{LocalFlags, SetArg, tcgetattr, tcsetattr};
+    let (open, reply) = held("the first half", finish("stop"));
+    let repl = repl(vec![reply], "");
+    let terminal = repl.pty.terminal();
+    let echoes = || {
+        let modes = tcgetattr(&terminal).unwrap();
+        modes.local_flags.contains(LocalFlags::ECHO)
+    };
+    repl.pty.send("talk\r").wait("the first");
+    assert!(!echoes());
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(repl.pty.pid()).unwrap());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let mut modes = tcgetattr(&terminal).unwrap();
+    modes
+        .local_flags
+        .insert(LocalFlags::ECHO | LocalFlags::ICANON);
+    tcsetattr(&terminal, SetArg::TCSANOW, &modes).unwrap();
+    assert!(echoes());
+    kill(pid, Signal::SIGCONT).unwrap();
+    eventually("the terminal is quiet again", || (!echoes()).then_some(()));
+    open.send(()).unwrap();
+    repl.pty
+        .wait_for("the next prompt", |screen| prompts(screen) == 2);
+    drop(terminal);
+    repl.leave();
+}
+
 #[test]
 fn signals_leave_cleanly() {
     use nix::sys::signal::{Signal, kill};

@@ -164,6 +164,20 @@ impl Pty {
         self.master = None;
     }
 
+    /// The program's side of the terminal, to look at its modes and to change them as a shell would.
+    #[cfg(unix)]
+    pub fn terminal(&self) -> std::fs::File {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let name = self.master.as_ref().unwrap().tty_name().unwrap();
+        // Looking at it must not make it the terminal of the tests.
+        std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .custom_flags(nix::libc::O_NOCTTY)
+            .open(name)
+            .unwrap()
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.process_id().unwrap()
     }
