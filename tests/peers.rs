@@ -520,6 +520,94 @@ fn the_real_servers_answer() {
     }
 }
 
+/// What a model gets of every kind of content of a real server, to the byte (times of day apart).
+#[test]
+#[ignore = "needs the real servers of tests/peers/run.sh"]
+fn results_of_a_real_server_are_what_the_content_policy_says() {
+    let home = home();
+    let call = |tool: &str, arguments: &[&str]| {
+        json_of(
+            &home,
+            &[&["mcp", "call", "everything", tool], arguments].concat(),
+        )
+    };
+    let hash = "4466be3b7a0e51778f8634f5e984197ec35c748caf4c3b32763f89c577d29614";
+    let path = home
+        .cache_dir()
+        .join(format!("mcp-resources/everything/{hash}.png"));
+    let image = json!({
+        "type": "image", "spilled": true, "path": path, "uri": null, "mime_type": "image/png",
+        "sniffed": false, "size_bytes": 4033, "sha256": hash,
+    });
+    let mut for_the_user = image.clone();
+    for_the_user["audience"] = json!(["user"]);
+    assert_eq!(
+        call(
+            "get-annotated-message",
+            &["messageType=error", "includeImage:=true"]
+        ),
+        json!({ "content": [
+            { "type": "text", "text": "Error: Operation failed", "audience": ["user", "assistant"] },
+            for_the_user,
+        ] })
+    );
+    assert_eq!(
+        call("get-tiny-image", &[]),
+        json!({ "content": [
+            { "type": "text", "text": "Here's the image you requested:" },
+            image,
+            { "type": "text", "text": "The image above is the MCP logo." },
+        ] })
+    );
+    let link = |kind: &str, name: &str, n: u32| {
+        let uri = format!("demo://resource/dynamic/{kind}/{n}");
+        json!({
+            "type": "resource_link", "uri": uri, "name": format!("{name} Resource {n}"),
+            "description": format!("Resource {n}: plaintext resource"), "mime_type": "text/plain",
+            "read_with": { "function": "mcp_read_everything", "arguments": { "uri": uri } },
+        })
+    };
+    assert_eq!(
+        call("get-resource-links", &["count:=2"]),
+        json!({ "content": [
+            { "type": "text", "text": "Here are 2 resource links to resources available in this server:" },
+            link("blob", "Blob", 1),
+            link("text", "Text", 2),
+        ] })
+    );
+    for (kind, what, n) in [
+        ("Text", "This is a plaintext resource", 3),
+        ("Blob", "This is a base64 blob", 2),
+    ] {
+        let mut shown = call(
+            "get-resource-reference",
+            &[&format!("resourceType={kind}"), &format!("resourceId:={n}")],
+        );
+        let text = shown["content"][1]["text"].take();
+        let text = text.as_str().unwrap();
+        assert!(
+            text.starts_with(&format!("Resource {n}: {what} created at ")),
+            "{text}"
+        );
+        let uri = format!("demo://resource/dynamic/{}/{n}", kind.to_lowercase());
+        assert_eq!(
+            shown,
+            json!({ "content": [
+                { "type": "text", "text": format!("Returning resource reference for Resource {n}:") },
+                { "type": "resource", "uri": uri, "mime_type": "text/plain", "text": null },
+                { "type": "text", "text": format!("You can access this resource using the URI: {uri}") },
+            ] })
+        );
+    }
+    assert_eq!(
+        call("get-structured-content", &["location=Chicago"]),
+        json!({
+            "content": [],
+            "structuredContent": { "temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82 },
+        })
+    );
+}
+
 #[test]
 #[ignore = "needs the real servers of tests/peers/run.sh"]
 fn a_turn_searches_and_reads_a_real_server() {
