@@ -18,7 +18,8 @@ pub(super) fn info(context: &RequestContext, json: bool, ui: &Ui) -> Exit {
     Exit::Success
 }
 
-/// Prints one name a line, or a JSON array of them.
+/// Prints one name a line, or a JSON array of them. An empty list of models is explained, since a server on this
+/// machine may yet be found.
 pub(super) fn list(context: &RequestContext, what: Listed, json: bool, ui: &Ui) -> Exit {
     let names: Vec<String> = match what {
         Listed::Models => context.models().iter().map(ToString::to_string).collect(),
@@ -37,6 +38,11 @@ pub(super) fn list(context: &RequestContext, what: Listed, json: bool, ui: &Ui) 
     if json {
         ui.out(&format!("{}\n", Value::from(names)));
     } else {
+        if names.is_empty() && matches!(what, Listed::Models) {
+            ui.line(
+                "no models are configured; a server on this machine is looked for when there is something to ask",
+            );
+        }
         for name in names {
             ui.out(&format!("{name}\n"));
         }

@@ -386,7 +386,8 @@ impl Turn {
 fn remark(stop: &StopReason, text: &str) -> Option<Notice> {
     match stop {
         StopReason::Length => Some(Notice::Warning(
-            "the answer was cut at the output limit; `.continue` asks for the rest".to_owned(),
+            "the answer was cut at the output limit; `.continue` in the REPL asks for the rest"
+                .to_owned(),
         )),
         StopReason::Refused => Some(Notice::Warning(
             "the provider withheld the answer or the rest of it".to_owned(),

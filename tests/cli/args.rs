@@ -5,6 +5,21 @@ use serde_json::Value;
 use crate::support::home::Home;
 
 #[test]
+fn an_empty_list_of_models_is_explained_beside_stdout() {
+    let home = Home::new();
+    let output = home.coyote(&["--list-models"]).any_stderr().ok();
+    assert_eq!(output.stdout, "");
+    assert!(
+        output.stderr.contains("no models are configured"),
+        "{}",
+        output.stderr
+    );
+    let output = home.coyote(&["--list-models", "--json"]).ok();
+    assert_eq!(output.stdout, "[]\n");
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
 fn the_version_goes_to_stdout_and_reads_nothing() {
     let home = Home::new();
     // A configuration that could not be read would fail everything else.
