@@ -37,6 +37,15 @@ impl NameKind {
             Self::Macro => "macro",
         }
     }
+
+    fn with_article(self) -> &'static str {
+        match self {
+            Self::Role => "a role",
+            Self::Session => "a session",
+            Self::Agent => "an agent",
+            Self::Macro => "a macro",
+        }
+    }
 }
 
 impl Paths {
@@ -265,15 +274,15 @@ const NAME_MAX_BYTES: usize = 180;
 /// # Errors
 /// It cannot; the error says why.
 pub fn check_name(name: &str, kind: NameKind) -> Result<()> {
-    let what = kind.as_str();
+    let what = kind.with_article();
     let refuse = |why: &str| {
         Err(Error::user(format!(
-            "`{}` cannot be the name of a {what}: {why}",
+            "`{}` cannot be the name of {what}: {why}",
             shown(name)
         )))
     };
     if name.trim().is_empty() {
-        return Err(Error::user(format!("the name of a {what} is empty")));
+        return Err(Error::user(format!("the name of {what} is empty")));
     }
     if name.len() > NAME_MAX_BYTES {
         return refuse(&format!("it is longer than {NAME_MAX_BYTES} bytes"));

@@ -1,10 +1,12 @@
 //! Anthropic Messages.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::calls::Piece;
 use super::transcript::{Answer, Entry, entries};
-use super::{Fault, Outgoing, Turn, legal, list, string, tokens};
+use super::{Fault, Outgoing, Turn, arguments_text, legal, list, string, tokens};
 use crate::chat::{Arguments, Part, StopReason, ToolCall, ToolChoice, Usage};
 use crate::client::attach::Sent;
 use crate::client::schema;
@@ -262,10 +264,8 @@ impl State {
                 self.blocks.push(json!({ "type": "call" }));
                 // The input of a start event is `{}` when it follows in pieces, and everything when it does not.
                 let whole = match block.get("input") {
-                    Some(Value::Object(input)) if !input.is_empty() => {
-                        Value::Object(input.clone()).to_string()
-                    }
-                    _ => String::new(),
+                    Some(Value::Object(input)) if input.is_empty() => Cow::Borrowed(""),
+                    input => arguments_text(input),
                 };
                 let begun = turn.calls.add(Piece {
                     index,

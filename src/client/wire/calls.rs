@@ -43,9 +43,7 @@ impl CallBook {
         let name = piece.name.filter(|name| !name.is_empty());
         self.size += piece.arguments.len();
         if self.size > MAX_ARGUMENTS {
-            return Err(Fault::TooLarge(
-                "the arguments of its calls are over 16 MiB".to_owned(),
-            ));
+            return Err(too_large());
         }
         let at = match self.find(piece.index, id, name) {
             Some(at) => at,
@@ -85,15 +83,20 @@ impl CallBook {
     }
 
     /// Replaces the arguments of the call at `index`: a wire that repeats them whole at the end.
-    pub(super) fn settle(&mut self, index: u64, arguments: &str) {
-        if let Some(slot) = self
+    pub(super) fn settle(&mut self, index: u64, arguments: &str) -> Result<(), Fault> {
+        let Some(slot) = self
             .slots
             .iter_mut()
             .rfind(|slot| slot.index == Some(index))
-            && arguments.len() <= MAX_ARGUMENTS
-        {
-            arguments.clone_into(&mut slot.arguments);
+        else {
+            return Ok(());
+        };
+        self.size = self.size.saturating_sub(slot.arguments.len()) + arguments.len();
+        if self.size > MAX_ARGUMENTS {
+            return Err(too_large());
         }
+        arguments.clone_into(&mut slot.arguments);
+        Ok(())
     }
 
     fn find(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
@@ -140,6 +143,10 @@ impl CallBook {
         }
         calls
     }
+}
+
+fn too_large() -> Fault {
+    Fault::TooLarge("the arguments of its calls are over 16 MiB".to_owned())
 }
 
 /// An id for a call whose provider issued none; unique across the sessions it may be replayed in.

@@ -91,3 +91,25 @@ fn a_call_without_a_name_is_none() {
         .is_empty()
     );
 }
+
+#[test]
+fn arguments_that_replace_others_are_bounded_together() {
+    let mut book = CallBook::default();
+    let whole = "x".repeat(MAX_ARGUMENTS / 2);
+    for index in 0..2 {
+        let piece = Piece {
+            index: Some(index),
+            name: Some("a"),
+            arguments: "half",
+            ..Piece::default()
+        };
+        book.add(piece).unwrap();
+        // What is replaced no longer counts.
+        book.settle(index, &whole).unwrap();
+        book.settle(index, &whole).unwrap();
+    }
+    assert!(matches!(
+        book.settle(1, &format!("{whole}x")),
+        Err(Fault::TooLarge(_))
+    ));
+}

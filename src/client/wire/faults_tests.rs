@@ -806,3 +806,133 @@ fn half_a_surrogate_pair_costs_one_character() {
     let text = sse(&[event]).replace('@', "\\ud83d");
     assert_eq!(text_of(&good(Wire::OpenAiChat, &text)), "x\u{fffd}");
 }
+
+/// The arguments of the calls in the order in which they began.
+fn arguments_of(events: &[Event]) -> Vec<String> {
+    (calls_of(events).iter())
+        .map(|call| call.arguments.to_text())
+        .collect()
+}
+
+#[test]
+fn responses_calls_are_told_apart_by_whatever_the_server_gives() {
+    let item = |id: Option<&str>, call_id: Option<&str>, arguments: &str| json!({ "type": "function_call", "name": "a", "id": id, "call_id": call_id, "arguments": arguments });
+    let added = |place: Option<u64>, item: Value| json!({ "type": "response.output_item.added", "output_index": place, "item": item });
+    let done = |place: Option<u64>, item: Value| json!({ "type": "response.output_item.done", "output_index": place, "item": item });
+    let delta = |place: Option<u64>, id: Option<&str>, delta: &str| json!({ "type": "response.function_call_arguments.delta", "output_index": place, "item_id": id, "delta": delta });
+    let (x, y) = ("{\"x\":1}", "{\"y\":2}");
+    let (some, none) = (Some("fc"), None);
+    let cases = [
+        // Nothing but places, and the deltas interleaved.
+        vec![
+            added(Some(0), item(none, Some("c1"), "")),
+            added(Some(1), item(none, Some("c2"), "")),
+            delta(Some(0), none, x),
+            delta(Some(1), none, y),
+        ],
+        // Nothing at all.
+        vec![
+            added(None, item(none, none, "")),
+            delta(None, none, x),
+            done(None, item(none, none, x)),
+            added(None, item(none, none, "")),
+            delta(None, none, y),
+            done(None, item(none, none, y)),
+        ],
+        // One item id for every call.
+        vec![
+            added(Some(0), item(some, Some("c1"), "")),
+            added(Some(1), item(some, Some("c2"), "")),
+            delta(Some(0), some, "{"),
+            done(Some(0), item(some, Some("c1"), x)),
+            done(Some(1), item(some, Some("c2"), y)),
+        ],
+        // Another item id in every event.
+        vec![
+            added(Some(0), item(Some("1"), Some("c1"), "")),
+            delta(Some(0), Some("2"), x),
+            done(Some(0), item(Some("3"), Some("c1"), x)),
+            added(Some(1), item(Some("4"), Some("c2"), "")),
+            done(Some(1), item(Some("5"), Some("c2"), y)),
+        ],
+        // One place for every call, and an event that comes twice.
+        vec![
+            done(Some(0), item(Some("1"), Some("c1"), x)),
+            done(Some(0), item(Some("1"), Some("c1"), x)),
+            done(Some(0), item(Some("2"), Some("c2"), y)),
+        ],
+        // One call id for every call.
+        vec![
+            done(Some(0), item(Some("1"), Some("c"), x)),
+            done(Some(1), item(Some("2"), Some("c"), y)),
+        ],
+    ];
+    for mut events in cases {
+        events.push(json!({ "type": "response.completed", "response": {} }));
+        let decoded = good(Wire::Responses, &sse(&events));
+        assert_eq!(arguments_of(&decoded), [x, y], "{events:#?}");
+        let calls = calls_of(&decoded);
+        assert_ne!(calls[0].id, calls[1].id, "{events:#?}");
+    }
+}
+
+#[test]
+fn responses_that_come_whole_at_the_end_are_not_empty() {
+    let output = json!([
+        { "type": "message", "content": [{ "type": "output_text", "text": "hello" }] },
+        { "type": "function_call", "call_id": "c", "name": "a", "arguments": "{}" },
+    ]);
+    let completed = json!({ "type": "response.completed", "response": { "status": "completed", "output": output, "usage": null } });
+    let events = good(Wire::Responses, &sse(std::slice::from_ref(&completed)));
+    assert_eq!(text_of(&events), "hello");
+    assert_eq!(calls_of(&events).len(), 1);
+    // What has been said before is not said again.
+    let delta = json!({ "type": "response.output_text.delta", "delta": "hello" });
+    let events = good(Wire::Responses, &sse(&[delta, completed]));
+    assert_eq!(text_of(&events), "hello");
+}
+
+#[test]
+fn arguments_of_another_type_are_never_dropped() {
+    let answers = |arguments: &Value| {
+        [
+            (
+                Wire::OpenAiChat,
+                json!({ "choices": [{ "delta": { "tool_calls": [{ "id": "c", "function": { "name": "a", "arguments": arguments } }] }, "finish_reason": "tool_calls" }] }),
+            ),
+            (
+                Wire::Responses,
+                json!({ "object": "response", "output": [{ "type": "function_call", "call_id": "c", "name": "a", "arguments": arguments }] }),
+            ),
+            (
+                Wire::Anthropic,
+                json!({ "type": "message", "content": [{ "type": "tool_use", "id": "c", "name": "a", "input": arguments }] }),
+            ),
+            (
+                Wire::Gemini,
+                json!({ "candidates": [{ "content": { "parts": [{ "functionCall": { "name": "a", "args": arguments } }] }, "finishReason": "STOP" }] }),
+            ),
+        ]
+    };
+    for object in [json!({ "x": 1 }), json!("{\"x\":1}")] {
+        for (wire, answer) in answers(&object) {
+            let events = good(wire, &sse(&[answer]));
+            assert_eq!(arguments_of(&events), ["{\"x\":1}"], "{wire:?} {object}");
+        }
+    }
+    for other in [json!(5), json!([1]), json!("half")] {
+        for (wire, answer) in answers(&other) {
+            let calls = calls_of(&good(wire, &sse(&[answer])));
+            assert!(
+                matches!(calls[0].arguments, Arguments::Malformed(_)),
+                "{wire:?} {other}"
+            );
+        }
+    }
+    for empty in [json!(null), json!({}), json!([])] {
+        for (wire, answer) in answers(&empty) {
+            let events = good(wire, &sse(&[answer]));
+            assert_eq!(arguments_of(&events), ["{}"], "{wire:?} {empty}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::calls::Piece;
 use super::transcript::{Answer, Entry, entries};
-use super::{Fault, Outgoing, Turn, legal, list, string, tokens};
+use super::{Fault, Outgoing, Turn, arguments_text, legal, list, string, tokens};
 use crate::chat::{Arguments, Part, StopReason, ToolCall, ToolChoice, Usage};
 use crate::client::attach::Sent;
 use crate::client::schema;
@@ -194,10 +194,7 @@ impl State {
         let signature = string(part, "thoughtSignature");
         turn.grow(signature.unwrap_or_default().len())?;
         if let Some(call) = part.get("functionCall") {
-            let args = match call.get("args") {
-                Some(args @ Value::Object(_)) => args.to_string(),
-                _ => String::new(),
-            };
+            let args = arguments_text(call.get("args"));
             self.calls.push(json!(signature));
             // A call comes whole, so each is one of its own, whatever its id.
             let begun = turn.calls.add(Piece {

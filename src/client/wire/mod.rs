@@ -12,6 +12,8 @@ mod openai_chat;
 mod responses;
 mod transcript;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::attach::Images;
@@ -408,6 +410,18 @@ pub(super) fn is_overflow(text: &str) -> bool {
     ];
     let text = text.to_lowercase();
     PHRASES.iter().any(|phrase| text.contains(phrase))
+}
+
+/// A call's arguments as text, on whichever wire: text, or the object that some servers write where text belongs and
+/// the reverse. What is neither stays as it is, so that the model is told instead of a tool called without arguments.
+fn arguments_text(arguments: Option<&Value>) -> Cow<'_, str> {
+    match arguments {
+        None | Some(Value::Null) => Cow::Borrowed(""),
+        Some(Value::String(text)) => Cow::Borrowed(text),
+        // What some languages make of an empty object.
+        Some(Value::Array(items)) if items.is_empty() => Cow::Borrowed(""),
+        Some(other) => Cow::Owned(other.to_string()),
+    }
 }
 
 /// `value[key]` as a number of tokens.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::calls::Piece;
 use super::transcript::{Answer, Entry, entries};
-use super::{Fault, Outgoing, Turn, legal, list, string, tokens};
+use super::{Fault, Outgoing, Turn, arguments_text, legal, list, string, tokens};
 use crate::chat::{Arguments, Part, StopReason, ToolCall, ToolChoice, Usage};
 use crate::client::attach::Sent;
 use crate::client::schema;
@@ -254,12 +254,7 @@ impl State {
 
     fn call(&mut self, call: &Value, turn: &mut Turn) -> Result<(), Fault> {
         let function = call.get("function").unwrap_or(&Value::Null);
-        let arguments = match function.get("arguments") {
-            Some(Value::String(text)) => text.clone(),
-            // Some servers forget to write the object as text.
-            Some(value @ Value::Object(_)) => value.to_string(),
-            _ => String::new(),
-        };
+        let arguments = arguments_text(function.get("arguments"));
         let begun = turn.calls.add(Piece {
             index: tokens(call, "index"),
             id: string(call, "id"),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::calls::Piece;
 use super::openai_chat::arguments;
 use super::transcript::{Answer, Entry, entries};
-use super::{Fault, Outgoing, Turn, legal, list, string, tokens};
+use super::{Fault, Outgoing, Turn, arguments_text, legal, list, string, tokens};
 use crate::chat::{Part, StopReason, ToolCall, ToolChoice, Usage};
 use crate::client::attach::Sent;
 use crate::client::schema;
@@ -158,16 +158,64 @@ fn input_image(image: Sent<'_>) -> Value {
     }
 }
 
+/// What an item that says nothing but its kind costs to remember, in bytes.
+const ITEM: usize = 64;
+
 /// What must be remembered between events.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Reasoning items whole, `{"type": "text"}` and `{"type": "call"}` for the rest, in order.
     items: Vec<Value>,
-    /// Item ids of calls in the order in which they began: servers that send no `output_index`.
-    calls: Vec<String>,
+    /// Calls in the order in which they began; a call's place here is its key in the call book.
+    calls: Vec<Label>,
     has_reasoning: bool,
     text_seen: bool,
     summary_seen: bool,
+}
+
+/// What an event says about the call it is about. Servers leave out any of it, and some give an item another id in
+/// every event, so no part is the key by itself.
+#[derive(Debug, Default)]
+struct Label {
+    item_id: Option<String>,
+    call_id: Option<String>,
+    output_index: Option<u64>,
+    /// The call has come whole.
+    settled: bool,
+}
+
+impl Label {
+    fn of(event: &Value) -> Self {
+        let item = event.get("item").unwrap_or(&Value::Null);
+        Self {
+            item_id: string(event, "item_id")
+                .or_else(|| string(item, "id"))
+                .map(str::to_owned),
+            call_id: string(item, "call_id").map(str::to_owned),
+            output_index: tokens(event, "output_index"),
+            settled: false,
+        }
+    }
+
+    /// Whether `event` is about the call that this label was made for.
+    fn is_meant_by(&self, event: &Self) -> bool {
+        let call_ids = agree(self.call_id.as_ref(), event.call_id.as_ref());
+        let item_ids = agree(self.item_id.as_ref(), event.item_id.as_ref());
+        let places = agree(self.output_index.as_ref(), event.output_index.as_ref());
+        match (call_ids, item_ids, places) {
+            (Some(false), ..) => false,
+            (_, Some(true), _) => true,
+            (_, Some(false), places) => places == Some(true),
+            (Some(true), None, _) => true,
+            (None, None, Some(same)) => same,
+            (None, None, None) => !self.settled,
+        }
+    }
+}
+
+/// Whether two labels say the same, where both say something.
+fn agree<T: PartialEq>(one: Option<&T>, other: Option<&T>) -> Option<bool> {
+    Some(one? == other?)
 }
 
 impl State {
@@ -188,15 +236,20 @@ impl State {
             }
             Some("response.output_item.added") => self.added(event, turn),
             Some("response.function_call_arguments.delta") => {
-                let index = self.index(event);
+                let last = || self.calls.len().checked_sub(1);
+                let at = self.find(&Label::of(event)).or_else(last);
                 let piece = Piece {
-                    index,
+                    index: at.and_then(|at| u64::try_from(at).ok()),
                     arguments: delta,
                     ..Piece::default()
                 };
                 turn.calls.add(piece).map(|_| ())
             }
             Some("response.output_item.done") => self.item_done(event, turn),
+            // Some servers say everything at the end, and nothing before it.
+            Some("response.completed" | "response.incomplete") if !self.has_begun() => {
+                self.whole(event.get("response").unwrap_or(&Value::Null), turn)
+            }
             Some("response.completed") => {
                 end(event, StopReason::Stop, turn);
                 Ok(())
@@ -218,13 +271,11 @@ impl State {
         }
     }
 
-    /// The key of the call an event is about.
-    fn index(&self, event: &Value) -> Option<u64> {
-        let by_id = string(event, "item_id")
-            .or_else(|| string(event.get("item")?, "id"))
-            .and_then(|id| self.calls.iter().position(|known| known == id))
-            .and_then(|at| u64::try_from(at).ok());
-        by_id.or_else(|| u64::try_from(self.calls.len()).ok()?.checked_sub(1))
+    /// The place of the call that an event is about.
+    fn find(&self, event: &Label) -> Option<usize> {
+        let meant = |label: &Label| label.is_meant_by(event);
+        let exactly = |label: &Label| meant(label) && label.output_index == event.output_index;
+        (self.calls.iter().rposition(exactly)).or_else(|| self.calls.iter().position(meant))
     }
 
     fn added(&mut self, event: &Value, turn: &mut Turn) -> Result<(), Fault> {
@@ -232,43 +283,50 @@ impl State {
         if string(item, "type") != Some("function_call") {
             return Ok(());
         }
-        self.begin_call(item, turn)
+        self.begin_call(Label::of(event), item, turn)
     }
 
-    fn begin_call(&mut self, item: &Value, turn: &mut Turn) -> Result<(), Fault> {
-        let id = string(item, "id").or_else(|| string(item, "call_id"));
-        let index = u64::try_from(self.calls.len()).ok();
-        self.calls.push(id.unwrap_or_default().to_owned());
+    fn begin_call(&mut self, label: Label, item: &Value, turn: &mut Turn) -> Result<(), Fault> {
         let begun = turn.calls.add(Piece {
-            index,
+            index: u64::try_from(self.calls.len()).ok(),
             id: string(item, "call_id").or_else(|| string(item, "id")),
             name: string(item, "name"),
-            arguments: string(item, "arguments").unwrap_or_default(),
+            arguments: &arguments_text(item.get("arguments")),
         })?;
+        self.calls.push(label);
         turn.announce(begun);
+        Ok(())
+    }
+
+    fn call_done(&mut self, event: &Value, turn: &mut Turn) -> Result<(), Fault> {
+        let item = event.get("item").unwrap_or(&Value::Null);
+        let label = Label::of(event);
+        let at = self.find(&label);
+        match at {
+            None => self.begin_call(label, item, turn)?,
+            // The item is whole: what the deltas made is replaced.
+            Some(at) => {
+                let arguments = arguments_text(item.get("arguments"));
+                if let (Ok(index), false) = (u64::try_from(at), arguments.is_empty()) {
+                    turn.calls.settle(index, &arguments)?;
+                }
+            }
+        }
+        let at = at.unwrap_or(self.calls.len().saturating_sub(1));
+        if let Some(label) = self.calls.get_mut(at)
+            && !std::mem::replace(&mut label.settled, true)
+        {
+            self.items.push(json!({ "type": "call" }));
+        }
         Ok(())
     }
 
     fn item_done(&mut self, event: &Value, turn: &mut Turn) -> Result<(), Fault> {
         let item = event.get("item").unwrap_or(&Value::Null);
         match string(item, "type") {
-            Some("function_call") => {
-                let known = string(item, "id")
-                    .or_else(|| string(item, "call_id"))
-                    .is_some_and(|id| self.calls.iter().any(|known| known == id));
-                if !known {
-                    self.begin_call(item, turn)?;
-                }
-                // The item is whole: what the deltas made is replaced.
-                if let (Some(index), Some(arguments)) =
-                    (self.index(event), string(item, "arguments"))
-                {
-                    turn.calls.settle(index, arguments);
-                }
-                self.items.push(json!({ "type": "call" }));
-                Ok(())
-            }
+            Some("function_call") => self.call_done(event, turn),
             Some("message") => {
+                turn.grow(ITEM)?;
                 self.items.push(json!({ "type": "text" }));
                 if self.text_seen {
                     Ok(())
@@ -292,6 +350,10 @@ impl State {
         }
     }
 
+    fn has_begun(&self) -> bool {
+        self.text_seen || !self.calls.is_empty() || !self.items.is_empty()
+    }
+
     fn whole(&mut self, response: &Value, turn: &mut Turn) -> Result<(), Fault> {
         let status = string(response, "status").unwrap_or("completed");
         if status == "failed" {
@@ -299,6 +361,9 @@ impl State {
         }
         for item in list(response, "output") {
             for part in list(item, "summary") {
+                if self.summary_seen {
+                    break;
+                }
                 turn.reasoning(string(part, "text").unwrap_or_default())?;
             }
             self.item_done(&json!({ "item": item }), turn)?;
