@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::chat::{Image, ImageSource, Part};
+use crate::utils::http::redact_url;
 use crate::utils::{Error, ErrorKind, Result};
 
 /// Largest text file or page that is attached, in bytes.
@@ -115,7 +116,8 @@ impl Input {
                 }
                 Source::Url(url) => {
                     let bytes = fetch(url.clone()).await?;
-                    input.attach(&url, bytes)?;
+                    // The label reaches the model and the session file; a password or token in the URL must not.
+                    input.attach(&redact_url(&url), bytes)?;
                 }
             }
         }

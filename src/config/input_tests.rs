@@ -194,3 +194,20 @@ proptest::proptest! {
         let _ = sources(&[argument.replace("..", "").replace('/', "")], dir.path());
     }
 }
+
+#[tokio::test]
+async fn a_url_is_named_without_its_secrets() {
+    let dir = tempfile::tempdir().unwrap();
+    let url = "https://me:s3cret@host/page?token=hush#x".to_owned();
+    for (bytes, fits) in [(&b"page"[..], true), (b"\x00\x01", false)] {
+        let fetch = |asked: String| {
+            assert_eq!(asked, url);
+            async move { Ok(bytes.to_vec()) }
+        };
+        let input = Input::from_files("x", std::slice::from_ref(&url), dir.path(), fetch).await;
+        assert_eq!(input.is_ok(), fits);
+        let said = format!("{input:?}");
+        assert!(said.contains("host/page"), "{said}");
+        assert!(!said.contains("s3cret") && !said.contains("hush"), "{said}");
+    }
+}

@@ -12,16 +12,29 @@ use super::{AbortToken, Error, Result};
 const BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How long a server may say nothing.
 const SILENCE: Duration = Duration::from_secs(30);
+/// How long the whole page may take: one that comes a byte at a time would never be silent.
+const TOTAL: Duration = Duration::from_mins(5);
 
 /// The bytes behind `url`.
 ///
 /// # Errors
-/// It is no http or https URL, cannot be reached, answers with a failure, is silent for half a minute or sends more
-/// than 32 MiB; or `abort` was cancelled.
+/// It is no http or https URL, cannot be reached, answers with a failure, is silent for half a minute, takes more than
+/// five minutes or sends more than 32 MiB; or `abort` was cancelled.
 pub async fn fetch(url: &str, abort: &AbortToken) -> Result<Vec<u8>> {
-    unless_aborted(abort, download(url))
+    within(TOTAL, url, abort).await
+}
+
+async fn within(limit: Duration, url: &str, abort: &AbortToken) -> Result<Vec<u8>> {
+    unless_aborted(abort, tokio::time::timeout(limit, download(url)))
         .await
         .map_err(|_| Error::user("cancelled"))?
+        .map_err(|_| {
+            Error::user(format!(
+                "cannot fetch `{}`: it has not come whole within {} s",
+                http::redact_url(url),
+                limit.as_secs_f32()
+            ))
+        })?
 }
 
 async fn download(url: &str) -> Result<Vec<u8>> {
@@ -130,5 +143,23 @@ mod tests {
             fetch(&url, &abort).await.unwrap_err().to_string(),
             "cancelled"
         );
+    }
+
+    #[tokio::test]
+    async fn a_page_that_drips_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/page", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+            while stream.write_all(b"x").is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let error = within(Duration::from_millis(500), &url, &AbortToken::new())
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("not come whole within 0.5 s"), "{error}");
     }
 }

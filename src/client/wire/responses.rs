@@ -204,9 +204,8 @@ impl Label {
         let places = agree(self.output_index.as_ref(), event.output_index.as_ref());
         match (call_ids, item_ids, places) {
             (Some(false), ..) => false,
-            (_, Some(true), _) => true,
+            (_, Some(true), _) | (Some(true), None, _) => true,
             (_, Some(false), places) => places == Some(true),
-            (Some(true), None, _) => true,
             (None, None, Some(same)) => same,
             (None, None, None) => !self.settled,
         }
