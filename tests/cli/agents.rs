@@ -220,15 +220,18 @@ fn the_repl_knows_agents() {
     let provider = Provider::new(vec![chat_text("starting")]);
     let home = home(&provider);
     let pty = Pty::spawn(&home, &[], &[]);
-    pty.wait("> ");
-    pty.send(".agent triage team=us\r");
-    pty.wait("Sorts incoming issues");
-    pty.wait("+files");
-    pty.send(".info agent\r");
+    // What is typed before the prompt is back waits in the next line, where Enter does not submit it.
+    let at_prompt = |line: &str| {
+        pty.wait_for("the prompt", |screen| screen.trim_end().ends_with('>'));
+        pty.send(line);
+    };
+    at_prompt(".agent triage team=us\r");
+    pty.wait("Sorts incoming issues").wait("+files");
+    at_prompt(".info agent\r");
     pty.wait("You triage issues of coyote for us.");
-    pty.send(".info tools\r");
+    at_prompt(".info tools\r");
     pty.wait("through alias `code` in `mcp_servers` of the agent");
-    pty.send(".starter 1\r");
+    at_prompt(".starter 1\r");
     pty.wait("starting");
     let asked = provider.asked();
     assert_eq!(asked[0].body["messages"][1]["content"], "Triage coyote");
