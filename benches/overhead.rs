@@ -159,7 +159,7 @@ impl Ours {
 fn memory(line: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let found = status.lines().find_map(|it| it.strip_prefix(line));
-    let kib = found.and_then(|it| it.split_whitespace().nth(1)?.parse::<u64>().ok());
+    let kib = found.and_then(|it| it.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or(0) / 1024
 }
 

@@ -164,15 +164,17 @@ impl LinePrompt {
 
 impl Prompt for LinePrompt {
     fn render_prompt_left(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.left)
+        Cow::Borrowed(self.left.strip_suffix(' ').unwrap_or(&self.left))
     }
 
     fn render_prompt_right(&self) -> Cow<'_, str> {
         Cow::Borrowed(&self.right)
     }
 
+    /// The left prompt's last space: in a window of two rows reedline counts the lines of the indicator and panics
+    /// when there are none.
     fn render_prompt_indicator(&self, _mode: PromptEditMode) -> Cow<'_, str> {
-        Cow::Borrowed("")
+        Cow::Borrowed(if self.left.ends_with(' ') { " " } else { "" })
     }
 
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {

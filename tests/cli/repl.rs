@@ -347,6 +347,26 @@ fn a_question_answered_yes_runs_the_tool() {
 }
 
 #[test]
+fn a_tiny_window_is_no_reason_to_panic() {
+    for size in [(5, 2), (1, 1), (2, 30)] {
+        let provider = Provider::new(vec![]);
+        let home = Home::new();
+        home.provider(&provider.url(), "");
+        let mut pty = Pty::spawn_sized(&home, &[], &[], size);
+        eventually("the line editor asks for keys", || {
+            let raw = pty.raw();
+            raw.windows(8)
+                .any(|window| window == b"\x1b[?2004h")
+                .then_some(())
+        });
+        pty.send("\x04");
+        let code = pty.exit_code();
+        let written = String::from_utf8_lossy(&pty.raw()).into_owned();
+        assert_eq!(code, 0, "{size:?}: {written}");
+    }
+}
+
+#[test]
 fn ctrl_c_at_a_question_stops_the_turn() {
     let repl = repl(
         vec![
