@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::mcp::catalog::CatalogItem;
-use crate::mcp::{ListKind, Origin, ServerState, ServerStatus};
+use crate::mcp::{ListKind, Origin, ServerStatus};
 use crate::utils::text;
 
 pub(super) fn server_row(
@@ -22,7 +22,7 @@ pub(super) fn server_row(
             None => format!("? {}", kind.words()),
         })
         .collect();
-    let mut state = state_word(&status.state).to_owned();
+    let mut state = status.state.word().to_owned();
     if status.origin == Origin::Workspace {
         state.push_str(" (workspace)");
     }
@@ -55,25 +55,8 @@ fn features(status: &ServerStatus) -> Vec<(&'static str, bool)> {
     })
 }
 
-fn state_word(state: &ServerState) -> &'static str {
-    match state {
-        ServerState::Disabled => "disabled",
-        ServerState::Stopped => "stopped",
-        ServerState::Connecting => "connecting",
-        ServerState::Running => "running",
-        ServerState::Failed { .. } => "failed",
-        ServerState::Invalid { .. } => "invalid",
-    }
-}
-
 pub(super) fn server_json(status: &ServerStatus, counts: &[(ListKind, Option<usize>)]) -> Value {
-    let reason = match &status.state {
-        ServerState::Failed { reason } | ServerState::Invalid { reason } => Some(reason.clone()),
-        ServerState::Disabled
-        | ServerState::Stopped
-        | ServerState::Connecting
-        | ServerState::Running => None,
-    };
+    let reason = status.state.reason();
     let features: Map<String, Value> = features(status)
         .into_iter()
         .map(|(feature, has)| (feature.to_owned(), has.into()))
@@ -84,7 +67,7 @@ pub(super) fn server_json(status: &ServerStatus, counts: &[(ListKind, Option<usi
         .collect();
     json!({
         "name": status.name.as_str(),
-        "state": state_word(&status.state),
+        "state": status.state.word(),
         "reason": reason,
         "transport": status.transport,
         "origin": match status.origin {

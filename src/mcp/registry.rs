@@ -48,6 +48,28 @@ pub enum ServerState {
     },
 }
 
+impl ServerState {
+    /// How the server is doing, in a word: the same in tables, in JSON and in the Tab menu.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Disabled => "disabled",
+            Self::Stopped => "stopped",
+            Self::Connecting => "connecting",
+            Self::Running => "running",
+            Self::Failed { .. } => "failed",
+            Self::Invalid { .. } => "invalid",
+        }
+    }
+
+    /// Why it cannot be used, where that is so.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Failed { reason } | Self::Invalid { reason } => Some(reason),
+            Self::Disabled | Self::Stopped | Self::Connecting | Self::Running => None,
+        }
+    }
+}
+
 /// What there is to show about a server.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerStatus {

@@ -11,7 +11,7 @@ use super::prompt_source::Prompts;
 use super::table::State;
 use super::{Repl, external_editor, line_prompt};
 use crate::config::{self, AppConfig, KeyKind, RequestContext, Setting};
-use crate::mcp::{ServerState, ServerStatus};
+use crate::mcp::ServerStatus;
 use crate::render::{Theme, Ui, Wrap};
 
 /// How lines are edited, as configured.
@@ -151,7 +151,7 @@ fn tools(now: &config::Snapshot) -> Vec<Candidate> {
 
 fn servers(now: &config::Snapshot) -> Vec<Candidate> {
     let server = |status: &ServerStatus| {
-        let state = state_word(&status.state);
+        let state = status.state.word();
         let about = match &status.description {
             Some(about) => format!("{state}: {about}"),
             None => state.to_owned(),
@@ -162,18 +162,6 @@ fn servers(now: &config::Snapshot) -> Vec<Candidate> {
     (now.servers.iter().map(server))
         .chain(now.server_aliases.iter().map(alias))
         .collect()
-}
-
-/// How a server is doing, in a word.
-pub(super) fn state_word(state: &ServerState) -> &'static str {
-    match state {
-        ServerState::Disabled => "disabled",
-        ServerState::Stopped => "stopped",
-        ServerState::Connecting => "connecting",
-        ServerState::Running => "running",
-        ServerState::Failed { .. } => "failed",
-        ServerState::Invalid { .. } => "invalid",
-    }
 }
 
 fn settings(now: &config::Snapshot) -> Vec<(Candidate, Vec<Candidate>)> {

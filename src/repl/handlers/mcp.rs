@@ -10,7 +10,6 @@ use crate::chat::{Activity, Notice, NoticeSink as _};
 use crate::mcp::{Origin, ServerName, ServerState, ServerStatus};
 use crate::repl::Repl;
 use crate::repl::command::Switch;
-use crate::repl::line_request::state_word;
 use crate::utils::fuzzy::{alternatives, nearest};
 use crate::utils::{Error, Result, text};
 
@@ -216,7 +215,7 @@ pub(super) fn list(repl: &Repl) {
             vec![
                 status.name.to_string(),
                 on.to_owned(),
-                state_word(&status.state).to_owned(),
+                status.state.word().to_owned(),
                 status.transport.to_owned(),
                 status.revision.clone().unwrap_or_default(),
                 features(status),
@@ -279,18 +278,12 @@ pub(super) fn info(repl: &Repl, name: &str) -> Result<()> {
 fn describe(status: &ServerStatus, enabled: bool) -> String {
     let mut lines = vec![
         ("server", status.name.to_string()),
-        ("state", state_word(&status.state).to_owned()),
+        ("state", status.state.word().to_owned()),
         ("enabled", if enabled { "yes" } else { "no" }.to_owned()),
         ("transport", status.transport.to_owned()),
         ("from", origin(status.origin).to_owned()),
     ];
-    let reason = match &status.state {
-        ServerState::Failed { reason } | ServerState::Invalid { reason } => Some(reason.clone()),
-        ServerState::Disabled
-        | ServerState::Stopped
-        | ServerState::Connecting
-        | ServerState::Running => None,
-    };
+    let reason = status.state.reason().map(str::to_owned);
     let optional = [
         ("reason", reason),
         ("revision", status.revision.clone()),
